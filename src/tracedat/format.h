@@ -1,0 +1,68 @@
+// The trace.dat container, shared by Reader and Writer: two versions of one idea.
+//
+// Common start (output_write_init() of trace-cmd):
+//
+//   17 08 44 "tracing"   version "6\0" or "7\0"   u8 big-endian?   u8 sizeof(long) of user space
+//   u32 page size (the sub-buffer size of the top buffer)
+//
+// Version 6 is strictly sequential: header_page, header_event, ftrace formats, event formats,
+// kallsyms, printk formats, cmdlines, u32 CPUs, ["options  \0" (u16 id, u32 len, data)* u16 0],
+// "flyrecord\0", CPUs x (u64 offset, u64 size), [clock when TRACECLOCK was among the options],
+// page-aligned CPU data (read_headers_v6(), read_cpu_data()).
+//
+// Version 7 is a chain: compression name and version, u64 offset of the first OPTIONS section.
+// Every section starts with u16 id, u16 flags, u32 string offset, u64 size; options point at
+// sections (read_headers(), handle_options()). Compressed metadata: u32 csize, u32 usize, data.
+// Compressed CPU data, per CPU: u32 chunks, then chunks x (u32 csize, u32 usize, data).
+//
+// What trace.dat has no place for goes into private options from 0x4e00 on. trace-cmd and libkshark
+// skip option ids they do not know, without a word at their default log level (3.1.6, verified).
+// We wrote our own reader and writer because libtracecmd has no public way to write a file and
+// copies all data once more when it closes one (out_write_cpu_data()).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace skbtrail::tracedat {
+
+inline constexpr std::array<std::uint8_t, 3> kMagic{0x17, 0x08, 0x44};
+inline constexpr std::string_view kTracing = "tracing";
+
+inline constexpr std::uint16_t kSectionCompressed = 1;  // flag in a section header
+inline constexpr std::size_t kSectionHeaderSize = 16;   // u16 id, u16 flags, u32 string, u64 size
+
+// One number space for options and sections (trace-cmd-private.h, TRACECMD_OPTION_*).
+enum class OptionId : std::uint16_t {
+  done = 0,          // last option of a section (v7): u64 offset of the next OPTIONS section, 0 = end
+  date = 1,          // "0x..." microseconds to add to every time stamp
+  cpustat = 2,       // per_cpu/cpuN/stats as text, one per CPU
+  buffer = 3,        // v7: where a buffer's CPU data lies; v6: offset and name of an instance
+  traceclock = 4,    // content of trace_clock: "local [mono] ..."
+  uname = 5,
+  hook = 6,
+  offset = 7,
+  cpucount = 8,
+  version = 9,
+  procmaps = 10,
+  traceid = 11,
+  time_shift = 12,
+  guest = 13,
+  tsc2nsec = 14,     // u32 mult, u32 shift, u64 offset
+  strings = 15,      // section only
+  header_info = 16,  // from here on: u64 section offset
+  ftrace_events = 17,
+  event_formats = 18,
+  kallsyms = 19,
+  printk = 20,
+  cmdlines = 21,
+  buffer_text = 22,
+  // Ours. Text, lines of "key value..."; an unknown key is skipped, so keys can be added.
+  skbtrail_tgids = 0x4e00,    // "tid tgid" per line, as the instance's saved_tgids gave it
+  skbtrail_loss = 0x4e01,     // "before|after CPU overrun commit_overrun dropped entries read" per line
+  skbtrail_profile = 0x4e02,  // the profile as applied: see profile(5); then "missing SYS:EVENT" lines
+  skbtrail_recorder = 0x4e03, // "key value": version, command, buffer_kb, cpu_time_ns, start/stop
+};
+
+}  // namespace skbtrail::tracedat

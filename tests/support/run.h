@@ -1,0 +1,21 @@
+// Runs a program as a user would and keeps what it printed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace skbtrail::test {
+
+struct RunResult {
+  int status = -1;  // exit status, or 128 + signal
+  std::string out;
+  std::string err;
+};
+
+// argv[0] is searched in PATH; standard input is empty.
+RunResult run(const std::vector<std::string>& argv);
+
+// The skbtrail of this build with these arguments.
+RunResult skbtrail(std::vector<std::string> arguments);
+
+}  // namespace skbtrail::test
