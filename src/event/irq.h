@@ -1,0 +1,60 @@
+// Interrupts, softirqs and NAPI polls (include/trace/events/irq.h, napi.h; unchanged 5.4 to 6.18).
+#pragma once
+
+#include <string_view>
+
+#include "skbtrail/event.h"
+
+namespace skbtrail {
+
+// Softirq vectors (include/linux/interrupt.h).
+inline constexpr std::uint32_t kNetTxSoftirq = 2;
+inline constexpr std::uint32_t kNetRxSoftirq = 3;
+
+struct IrqHandlerEntry {
+  static constexpr EventName name{"irq", "irq_handler_entry"};
+  std::int32_t irq = 0;
+  std::string_view handler;
+  static constexpr auto fields = std::tuple{field("irq", &IrqHandlerEntry::irq),
+                                            field("name", &IrqHandlerEntry::handler)};
+};
+
+struct IrqHandlerExit {
+  static constexpr EventName name{"irq", "irq_handler_exit"};
+  std::int32_t irq = 0;
+  static constexpr auto fields = std::tuple{field("irq", &IrqHandlerExit::irq)};
+};
+
+// Fires on every raise, also when the vector is already pending.
+struct SoftirqRaise {
+  static constexpr EventName name{"irq", "softirq_raise"};
+  std::uint32_t vec = 0;
+  static constexpr auto fields = std::tuple{field("vec", &SoftirqRaise::vec)};
+};
+
+struct SoftirqEntry {
+  static constexpr EventName name{"irq", "softirq_entry"};
+  std::uint32_t vec = 0;
+  static constexpr auto fields = std::tuple{field("vec", &SoftirqEntry::vec)};
+};
+
+struct SoftirqExit {
+  static constexpr EventName name{"irq", "softirq_exit"};
+  std::uint32_t vec = 0;
+  static constexpr auto fields = std::tuple{field("vec", &SoftirqExit::vec)};
+};
+
+// Emitted after the poll function returned (__napi_poll(), net/core/dev.c). The device of the per-CPU
+// backlog (lo, veth, RPS) reads "(no_device)".
+struct NapiPoll {
+  static constexpr EventName name{"napi", "napi_poll"};
+  NapiAddr napi{};
+  std::string_view device;
+  std::int32_t work = 0;
+  std::int32_t budget = 0;
+  static constexpr auto fields =
+      std::tuple{field("napi", &NapiPoll::napi), field("dev_name", &NapiPoll::device),
+                 field("work", &NapiPoll::work), field("budget", &NapiPoll::budget)};
+};
+
+}  // namespace skbtrail

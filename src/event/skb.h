@@ -1,0 +1,38 @@
+// The ends of an skb (include/trace/events/skb.h). Many ends have no event at all: see track/rx.h.
+#pragma once
+
+#include <optional>
+
+#include "skbtrail/event.h"
+
+namespace skbtrail {
+
+// The last reference went away on an error path. `reason` exists from 5.17 on, and as a backport.
+struct KfreeSkb {
+  static constexpr EventName name{"skb", "kfree_skb"};
+  SkbAddr skbaddr{};
+  std::uint64_t location = 0;
+  std::optional<std::uint32_t> reason;
+  static constexpr auto fields =
+      std::tuple{field("skbaddr", &KfreeSkb::skbaddr), field("location", &KfreeSkb::location),
+                 field("reason", &KfreeSkb::reason)};
+};
+
+// The last reference went away and all was well.
+struct ConsumeSkb {
+  static constexpr EventName name{"skb", "consume_skb"};
+  SkbAddr skbaddr{};
+  static constexpr auto fields = std::tuple{field("skbaddr", &ConsumeSkb::skbaddr)};
+};
+
+// Bytes of the skb were copied to user space; several times for partial reads, and also for MSG_PEEK.
+// Linear UDP skbs are copied without it (copy_linear_skb()).
+struct SkbCopyDatagramIovec {
+  static constexpr EventName name{"skb", "skb_copy_datagram_iovec"};
+  SkbAddr skbaddr{};
+  std::int32_t len = 0;
+  static constexpr auto fields = std::tuple{field("skbaddr", &SkbCopyDatagramIovec::skbaddr),
+                                            field("len", &SkbCopyDatagramIovec::len)};
+};
+
+}  // namespace skbtrail

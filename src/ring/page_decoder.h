@@ -1,0 +1,66 @@
+// Walks the events of one sub-buffer ("page") of a ring buffer, as the kernel wrote it.
+//
+//   offset 0   u64 time stamp of the page
+//   offset 8   commit, 8 bytes on 64-bit (4 on 32-bit): bytes of data, plus flags
+//   offset 16  data, `commit` bytes of it in use
+//
+// commit: bits 0-26 are the length (kbuffer masks 27 bits; a sub-buffer is at most 128 KiB), bit 31
+// RB_MISSED_EVENTS, bit 30 RB_MISSED_STORED. The kernel adds the flags as an int, so a 64-bit commit
+// arrives sign-extended with its upper half all ones (ring_buffer_read_page(), kernel/trace/
+// ring_buffer.c, 6.18: local_add(RB_MISSED_EVENTS, ...)); never take it for a size. With STORED the
+// count lies as an unsigned long right behind the data.
+//
+// An event starts with a u32: type_len in the low 5 bits, time_delta in the upper 27.
+//   1..28  data, type_len * 4 bytes of it
+//   0      data; array[0] = 4 + bytes of it
+//   29     padding: time_delta 0 = rest of the page is empty; else a discarded event of 4 + array[0]
+//          bytes, whose delta counts
+//   30     time extend: time += array[0] << 27 | time_delta
+//   31     absolute time stamp: the low 59 bits of a time; the upper 5 come from the time before it
+//          (rb_fix_abs_ts()), plus one carry when the result would run backwards
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "skbtrail/raw_event.h"
+
+namespace skbtrail::ring {
+
+// What was wrong with a page. The events before the damage are good.
+enum class PageDamage {
+  none,
+  short_page,      // smaller than its own header
+  commit_too_big,  // commit claims more data than the page holds
+  bad_event,       // an event reaches beyond commit
+};
+
+class PageDecoder {
+ public:
+  // Starts on a page. `page` must stay mapped while events of it are in use. Returns what is wrong with
+  // the page header; with anything but `none` the page has no events.
+  PageDamage start(std::span<const std::uint8_t> page, CpuId cpu);
+
+  // The next event, or false at the end of the page or at damage.
+  bool next(RawEvent& event);
+
+  PageDamage damage() const { return damage_; }
+  Nanoseconds page_time() const { return page_time_; }
+
+ private:
+  bool fail() {
+    damage_ = PageDamage::bad_event;
+    position_ = end_;
+    return false;
+  }
+
+  const std::uint8_t* position_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+  Nanoseconds time_ = 0;
+  Nanoseconds page_time_ = 0;
+  std::uint64_t missed_ = 0;
+  CpuId cpu_ = 0;
+  PageDamage damage_ = PageDamage::none;
+};
+
+}  // namespace skbtrail::ring

@@ -1,0 +1,170 @@
+// Joins what an event's declaration wants (skbtrail/event.h) with where this trace keeps it
+// (skbtrail/event_format.h): once per trace. decode() is then one bounds check and plain loads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "skbtrail/event.h"
+#include "skbtrail/event_format.h"
+#include "skbtrail/raw_event.h"
+
+namespace skbtrail::stream {
+
+// Where one field lies. `present` is false for an optional field this trace lacks.
+struct FieldLocation {
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+  bool is_signed = false;
+  bool is_data_loc = false;
+  bool is_rel_loc = false;
+  bool present = false;
+};
+
+std::uint64_t load_number(const FieldLocation& field, const std::uint8_t* record);
+std::span<const std::uint8_t> load_bytes(const FieldLocation& field, const RawEvent& event);
+
+namespace detail {
+
+template <class T>
+struct is_optional : std::false_type {};
+template <class T>
+struct is_optional<std::optional<T>> : std::true_type {};
+
+template <class T>
+inline constexpr bool wants_bytes =
+    std::is_same_v<T, std::string_view> || std::is_same_v<T, std::span<const std::uint8_t>>;
+
+inline void assign(std::string_view& out, const FieldLocation& field, const RawEvent& event) {
+  const auto bytes = load_bytes(field, event);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  out = text.substr(0, text.find('\0'));
+}
+
+inline void assign(std::span<const std::uint8_t>& out, const FieldLocation& field,
+                   const RawEvent& event) {
+  out = load_bytes(field, event);
+}
+
+template <class Number>
+void assign(Number& out, const FieldLocation& field, const RawEvent& event) {
+  out = static_cast<Number>(load_number(field, event.data));
+}
+
+template <class T>
+void assign(std::optional<T>& out, const FieldLocation& field, const RawEvent& event) {
+  if (field.present) {
+    assign(out.emplace(), field, event);
+  } else {
+    out.reset();
+  }
+}
+
+}  // namespace detail
+
+template <class Event>
+class Decoder {
+ public:
+  // Fails, naming the field, when a required field is missing or is not of the declared kind.
+  static Result<Decoder> bind(const EventFormat& format) {
+    Decoder decoder;
+    std::string problem;
+    std::size_t index = 0;
+    std::apply(
+        [&](const auto&... fields) {
+          (decoder.bind_field(format, fields, decoder.fields_[index++], problem), ...);
+        },
+        Event::fields);
+    if (!problem.empty()) {
+      return fail(ErrorKind::unsupported, "{}:{} {}", format.system, format.name, problem);
+    }
+    return decoder;
+  }
+
+  // False when the record is shorter than its format says. Strings in `out` live as long as the trace.
+  bool decode(const RawEvent& event, Event& out) const {
+    if (event.size < needed_) return false;
+    decode_fields(event, out, std::make_index_sequence<kFieldCount>());
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kFieldCount = std::tuple_size_v<decltype(Event::fields)>;
+
+  template <class Member>
+  void bind_field(const EventFormat& format, const Field<Event, Member>& wanted,
+                  FieldLocation& location, std::string& problem) {
+    const FieldFormat* found = format.find(wanted.name);
+    if (found == nullptr) {
+      if constexpr (!detail::is_optional<Member>::value) {
+        if (problem.empty()) problem = fmt::format("has no field \"{}\"", wanted.name);
+      }
+      return;
+    }
+    location = {found->offset,      found->size,       found->is_signed,
+                found->is_data_loc, found->is_rel_loc, true};
+    if (!fits<Member>(*found) && problem.empty()) {
+      problem = fmt::format("has a field \"{}\" of an unknown layout ({} of {} bytes)", wanted.name,
+                            found->type, found->size);
+    }
+    needed_ = std::max(needed_, std::uint64_t{found->offset} + found->size);
+  }
+
+  template <class Member>
+  static bool fits(const FieldFormat& field) {
+    if constexpr (detail::is_optional<Member>::value) {
+      return fits<typename Member::value_type>(field);
+    } else if constexpr (detail::wants_bytes<Member>) {
+      return field.is_array || ((field.is_data_loc || field.is_rel_loc) && field.size == 4);
+    } else {
+      const bool number = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
+      return number && !field.is_array && !field.is_data_loc && !field.is_rel_loc;
+    }
+  }
+
+  template <std::size_t... Index>
+  void decode_fields(const RawEvent& event, Event& out, std::index_sequence<Index...>) const {
+    (detail::assign(out.*(std::get<Index>(Event::fields).member), fields_[Index], event), ...);
+  }
+
+  std::array<FieldLocation, kFieldCount> fields_{};
+  std::uint64_t needed_ = 0;
+};
+
+inline std::uint64_t load_number(const FieldLocation& field, const std::uint8_t* record) {
+  const std::uint8_t* at = record + field.offset;
+  switch (field.size) {
+    case 1:
+      return field.is_signed ? static_cast<std::uint64_t>(load<std::int8_t>(at)) : *at;
+    case 2:
+      return field.is_signed ? static_cast<std::uint64_t>(load<std::int16_t>(at))
+                             : load<std::uint16_t>(at);
+    case 4:
+      return field.is_signed ? static_cast<std::uint64_t>(load<std::int32_t>(at))
+                             : load<std::uint32_t>(at);
+    default:
+      return load<std::uint64_t>(at);
+  }
+}
+
+// A string or array; empty when its descriptor points outside the record.
+inline std::span<const std::uint8_t> load_bytes(const FieldLocation& field, const RawEvent& event) {
+  std::uint32_t offset = field.offset;
+  std::uint32_t size = field.size;
+  if (field.is_data_loc || field.is_rel_loc) {
+    const auto descriptor = load<std::uint32_t>(event.data + field.offset);
+    offset = (descriptor & 0xffff) + (field.is_rel_loc ? field.offset + 4 : 0);
+    size = descriptor >> 16;
+  }
+  if (offset > event.size || size > event.size - offset) return {};
+  return {event.data + offset, size};
+}
+
+}  // namespace skbtrail::stream

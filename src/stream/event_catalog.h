@@ -1,0 +1,35 @@
+// The events a trace knows: names and ids of all of them, the full format of those somebody asks for.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skbtrail/event.h"
+#include "skbtrail/event_format.h"
+#include "skbtrail/result.h"
+#include "tracedat/reader.h"
+
+namespace skbtrail::stream {
+
+class EventCatalog {
+ public:
+  // `formats` must outlive the catalog. Of each only the name: and ID: lines are read here.
+  explicit EventCatalog(std::span<const tracedat::FormatText> formats);
+
+  // Null when the trace has no such event.
+  const tracedat::FormatText* find(const EventName& name) const;
+  // "net:netif_receive_skb", or "id 17" for an event without a format.
+  std::string name(std::uint16_t id) const;
+  // The format of any event, for the common_ fields that all share; null when there is none.
+  const tracedat::FormatText* any() const;
+
+ private:
+  std::map<std::pair<std::string_view, std::string_view>, const tracedat::FormatText*> by_name_;
+  std::map<std::uint16_t, std::pair<std::string_view, std::string_view>> by_id_;
+};
+
+}  // namespace skbtrail::stream
