@@ -52,7 +52,6 @@ struct EventHeader {
   CpuId cpu = 0;
   Pid pid = 0;
   std::uint8_t flags = 0;
-  std::uint64_t lost_before = 0;  // see RawEvent
 };
 
 }  // namespace skbtrail

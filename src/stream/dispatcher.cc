@@ -31,8 +31,10 @@ Dispatcher::Dispatcher(const EventCatalog& catalog)
   }
 }
 
-void Dispatcher::loss(const EventHeader& header) {
-  for (const auto& [target, call] : loss_subscribers_) call(target, header);
+void Dispatcher::loss(const RawEvent& raw) {
+  LossWindow window{raw.cpu, 0, raw.time, raw.lost_before};
+  if (raw.cpu < last_time_.size()) window.from = last_time_[raw.cpu];
+  for (const auto& [target, call] : loss_subscribers_) call(target, window);
 }
 
 void Dispatcher::grow(std::uint16_t id) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "skbtrail/event.h"
+#include "skbtrail/loss.h"
 #include "skbtrail/raw_event.h"
 #include "stream/decoder.h"
 #include "stream/event_catalog.h"
@@ -43,18 +44,19 @@ class Dispatcher {
   void dispatch(const RawEvent& raw) {
     if (raw.id >= counts_.size()) grow(raw.id);
     ++counts_[raw.id];
+    if (raw.lost_before != 0) [[unlikely]] loss(raw);
+    set_last_time(raw);
     const Entry& entry = table_[raw.id];
-    if (entry.run == nullptr && raw.lost_before == 0) return;
+    if (entry.run == nullptr) return;
     const EventHeader header = decode_header(raw);
-    if (raw.lost_before != 0) loss(header);
     if (entry.run != nullptr && !entry.run(entry.route, header, raw)) ++undecodable_;
   }
 
-  // Called before the event that follows a gap is dispatched, for `void on_loss(const EventHeader&)`.
+  // `void on_loss(const LossWindow&)` is called before the event that follows a gap is dispatched.
   template <class Tracker>
   void subscribe_loss(Tracker& tracker) {
-    loss_subscribers_.push_back({&tracker, [](void* target, const EventHeader& header) {
-                                   static_cast<Tracker*>(target)->on_loss(header);
+    loss_subscribers_.push_back({&tracker, [](void* target, const LossWindow& window) {
+                                   static_cast<Tracker*>(target)->on_loss(window);
                                  }});
   }
 
@@ -119,7 +121,11 @@ class Dispatcher {
   }
 
   EventHeader decode_header(const RawEvent& raw) const;
-  void loss(const EventHeader& header);
+  void set_last_time(const RawEvent& raw) {
+    if (raw.cpu >= last_time_.size()) [[unlikely]] last_time_.resize(std::size_t{raw.cpu} + 1);
+    last_time_[raw.cpu] = raw.time;
+  }
+  void loss(const RawEvent& raw);
   void grow(std::uint16_t id);
 
   const EventCatalog& catalog_;
@@ -128,13 +134,14 @@ class Dispatcher {
   std::vector<Entry> table_;
   std::vector<std::uint64_t> counts_;
   std::map<std::string, std::unique_ptr<RouteBase>> routes_;
-  std::vector<std::pair<void*, void (*)(void*, const EventHeader&)>> loss_subscribers_;
+  std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;
+  std::vector<Nanoseconds> last_time_;  // by CPU: where a gap begins
   std::map<std::string, std::string> missing_;
   std::uint64_t undecodable_ = 0;
 };
 
 inline EventHeader Dispatcher::decode_header(const RawEvent& raw) const {
-  EventHeader header{raw.time, raw.cpu, 0, 0, raw.lost_before};
+  EventHeader header{raw.time, raw.cpu, 0, 0};
   if (raw.size >= common_pid_.offset + common_pid_.size) {
     header.pid = static_cast<Pid>(load_number(common_pid_, raw.data));
     header.flags = static_cast<std::uint8_t>(load_number(common_flags_, raw.data));

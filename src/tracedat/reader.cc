@@ -24,6 +24,9 @@ std::string_view without_nul(std::string_view text) {
 // An instance's table may hold options, and so point at itself.
 constexpr int kMaxInstances = 256;
 
+// NR_CPUS is at most 8192 (arch/x86/Kconfig, 6.12).
+constexpr CpuId kMaxCpus = 8192;
+
 bool plausible_page_size(std::uint32_t size) {
   return size >= 4096 && size <= 1U << 20 && (size & (size - 1)) == 0;
 }
@@ -105,6 +108,7 @@ void Reader::read_v6(ByteReader reader) {
   cmdlines_ = reader.text(reader.number<std::uint64_t>());
   cpu_count_ = reader.number<std::uint32_t>();
   if (!reader.ok()) return note("the file ends inside its metadata");
+  if (cpu_count_ > kMaxCpus) return note(fmt::format("{} CPUs make no sense", cpu_count_));
   Buffer top;
   top.page_size = page_size_;
   read_v6_buffer(reader, std::move(top), true);
@@ -265,7 +269,7 @@ void Reader::read_v7_buffer(ByteReader option) {
     const auto cpu = option.number<CpuId>();
     const auto offset = option.number<std::uint64_t>();
     const auto size = option.number<std::uint64_t>();
-    if (!option.ok() || size == 0) continue;
+    if (!option.ok() || size == 0 || !plausible_cpu(cpu)) continue;
     CpuData data{cpu, file_range(offset, size, cpu)};
     if (compressed) {
       auto chunks = decompress_chunks(data.pages);
@@ -343,6 +347,13 @@ void Reader::read_event_formats(ByteReader& reader) {
     }
   }
   if (!reader.ok()) note("the event formats are cut off");
+}
+
+// Per-CPU tables are indexed by this number, so a lying one must not get far.
+bool Reader::plausible_cpu(CpuId cpu) {
+  if (cpu < kMaxCpus) return true;
+  note(fmt::format("CPU {} makes no sense; its data is skipped", cpu));
+  return false;
 }
 
 std::span<const std::uint8_t> Reader::file_range(std::uint64_t offset, std::uint64_t size,

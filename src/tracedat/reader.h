@@ -82,6 +82,7 @@ class Reader {
   Result<Section> section(std::uint64_t offset, OptionId expected);
   Result<std::span<const std::uint8_t>> content(const Section& section);
   ByteReader section_reader(ByteReader option, OptionId id);
+  bool plausible_cpu(CpuId cpu);
   std::span<const std::uint8_t> file_range(std::uint64_t offset, std::uint64_t size, CpuId cpu);
   void note(std::string message) { damage_.push_back(std::move(message)); }
 

@@ -1,0 +1,63 @@
+// Durations in log-linear buckets: 64 per power of two, so a percentile is off by at most 1/64 of its
+// value (1.6 %), and the sum of two histograms is the histogram of the sum. Minimum, maximum, count and
+// total are exact.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace skbtrail {
+
+class Histogram {
+ public:
+  void add(std::uint64_t value) {
+    const std::size_t bucket = bucket_of(value);
+    if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
+    ++buckets_[bucket];
+    ++count_;
+    total_ += value;
+    max_ = std::max(max_, value);
+  }
+
+  std::uint64_t count() const { return count_; }
+  std::uint64_t total() const { return total_; }
+  std::uint64_t max() const { return max_; }
+
+  // The smallest value that at least `share` (0..1) of all values do not exceed, rounded up to the end of
+  // its bucket but never above max(). 0 when empty.
+  std::uint64_t percentile(double share) const {
+    const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_) + 0.999999);
+    std::uint64_t seen = 0;
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      seen += buckets_[bucket];
+      if (seen >= wanted && seen > 0) return std::min(last_of(bucket), max_);
+    }
+    return max_;
+  }
+
+ private:
+  static constexpr unsigned kSubBits = 6;
+  static constexpr std::uint64_t kSub = 1U << kSubBits;
+
+  // Values below 128 have a bucket each; above, the top 7 bits choose it.
+  static std::size_t bucket_of(std::uint64_t value) {
+    if (value < 2 * kSub) return value;
+    const unsigned shift = static_cast<unsigned>(std::bit_width(value)) - kSubBits - 1;
+    return std::size_t{shift} * kSub + (value >> shift);
+  }
+
+  static std::uint64_t last_of(std::size_t bucket) {
+    if (bucket < 2 * kSub) return bucket;
+    const unsigned shift = static_cast<unsigned>(bucket / kSub - 1);
+    return ((bucket - std::uint64_t{shift} * kSub + 1) << shift) - 1;
+  }
+
+  std::vector<std::uint64_t> buckets_;
+  std::uint64_t count_ = 0;
+  std::uint64_t total_ = 0;
+  std::uint64_t max_ = 0;
+};
+
+}  // namespace skbtrail

@@ -1,0 +1,85 @@
+// What a report says about the capture itself, loss first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skbtrail/loss.h"
+#include "skbtrail/raw_event.h"
+
+namespace skbtrail::track {
+
+// The kernel's own counters for one CPU's buffer, at the end of the recording.
+struct CpuLossCounters {
+  CpuId cpu = 0;
+  std::uint64_t overrun = 0;         // overwritten before they were read
+  std::uint64_t commit_overrun = 0;  // dropped because nested events did not fit
+  std::uint64_t dropped = 0;         // dropped because the buffer was full (overwrite off)
+
+  std::uint64_t total() const { return overrun + commit_overrun + dropped; }
+};
+
+struct EventCount {
+  std::string name;  // "net:netif_receive_skb"
+  std::uint64_t count = 0;
+};
+
+struct CaptureFacts {
+  std::string file;
+  std::uint64_t file_size = 0;
+  int version = 0;
+  std::string compression;
+  std::string buffer;  // "" is the top buffer
+  std::vector<std::string> other_buffers;
+  std::string clock;
+  std::string uname;
+  std::uint32_t cpus = 0;
+  std::uint64_t events = 0;
+  Nanoseconds first = 0;
+  Nanoseconds last = 0;
+  std::vector<EventCount> counts;  // most frequent first
+  std::vector<LossWindow> gaps;    // the first kMaxGaps
+  std::uint64_t gap_count = 0;
+  std::uint64_t gaps_of_unknown_size = 0;
+  std::uint64_t lost_in_gaps = 0;  // of the gaps whose size is known
+  std::vector<CpuLossCounters> counters;  // CPUs that lost something
+  std::uint64_t undecodable = 0;   // records shorter than their format
+  std::vector<std::string> damage;
+  // Events the analysis wanted and this trace cannot have, with the reason when it is a strange layout.
+  std::vector<std::string> missing;
+
+  static constexpr std::size_t kMaxGaps = 1000;
+
+  Nanoseconds duration() const { return last - first; }
+  // The kernel's counters know more than the gaps (events dropped with overwrite off leave no mark in
+  // the pages), the gaps know more when the counters were read too early: trace-cmd does.
+  std::uint64_t lost() const {
+    std::uint64_t counted = 0;
+    for (const CpuLossCounters& cpu : counters) counted += cpu.total();
+    return counted > lost_in_gaps ? counted : lost_in_gaps;
+  }
+  bool lossless() const { return lost() == 0 && gap_count == 0; }
+};
+
+// Collects gaps as the dispatcher finds them.
+class LossTracker {
+ public:
+  explicit LossTracker(CaptureFacts& facts) : facts_(facts) {}
+
+  void on_loss(const LossWindow& window) {
+    ++facts_.gap_count;
+    if (window.events == kLostUnknown) {
+      ++facts_.gaps_of_unknown_size;
+    } else {
+      facts_.lost_in_gaps += window.events;
+    }
+    if (facts_.gaps.size() < CaptureFacts::kMaxGaps) facts_.gaps.push_back(window);
+  }
+
+ private:
+  CaptureFacts& facts_;
+};
+
+}  // namespace skbtrail::track
