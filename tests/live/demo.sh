@@ -1,7 +1,8 @@
 #!/bin/bash
-# usage: demo.sh SKBTRAIL                  record the demo and show its reports (root)
-#        demo.sh --show SKBTRAIL CAPTURE   show the reports of a capture
-#        demo.sh --traffic ADDRESS FOLDER  the workload, in the client's namespace
+# usage: demo.sh SKBTRAIL                    record the demo and show its reports (root)
+#        demo.sh --record SKBTRAIL CAPTURE   only record, into that file (root)
+#        demo.sh --show SKBTRAIL CAPTURE     show the reports of a capture
+#        demo.sh --traffic ADDRESS FOLDER    the workload, in the client's namespace
 # Two network namespaces joined by a veth pair; nginx with two workers in one, wrk and a little UDP in
 # the other, a few seconds of both. Exit status 77: this machine does not allow it; the reason is on
 # standard error. Whatever happens, processes, namespaces and files of the demo are gone afterwards.
@@ -16,7 +17,7 @@ say() { printf 'demo: %s\n' "$*" >&2; }
 
 # --- reports ----------------------------------------------------------------------------------------
 
-# heading COMMAND... runs it as what the reader would type.
+# show LINES COMMAND...: runs it, headed by what the reader would type.
 show() {
   local lines=$1
   shift
@@ -135,17 +136,31 @@ listens() { [[ $(ip netns exec "$server" ss --no-header --listening --tcp "sport
 # A millisecond between a connection's requests: enough traffic for every report, and a tracer on a
 # small machine keeps up with it.
 traffic() {
-  local to=$1 files=$2 i
+  local to=$1 files=$2 udp i
   echo 'function delay() return 1 end' >"$files/pace.lua"
   iperf3 --client "$to" --port $udp_port --udp --bitrate 4M --length 1000 --time 2 \
-    >"$files/iperf3-client.log" &
+    >"$files/iperf3-client.log" 2>&1 &
+  udp=$!
   wrk --threads 2 --connections 8 --duration 3s --script "$files/pace.lua" "http://$to:$web_port/" >&2
   # Nobody listens there: drops for the report to explain.
   for i in 1 2 3 4 5; do { echo "$i" >"/dev/udp/$to/$closed_port"; } 2>/dev/null || true; done
-  wait
+  wait "$udp" || {
+    cat "$files/iperf3-client.log" >&2
+    return 1
+  }
 }
 
-main() {
+# record SKBTRAIL CAPTURE
+record() {
+  local status=0
+  say "recording nginx and wrk over a veth pair, and a little UDP, for three seconds"
+  "$1" record -o "$2" --profile net -- \
+    ip netns exec "$client" "$0" --traffic "$address" "$folder" || status=$?
+  ((status != 3 && status != 4)) || refuse "see the message above"
+  return "$status"
+}
+
+set_up() {
   check_tracefs
   folder=$(mktemp -d)
   # SIGINT and SIGTERM end the script; the EXIT trap then cleans up.
@@ -155,17 +170,18 @@ main() {
   trap 'exit 129' HUP
   make_network
   start_servers
-  local capture=$folder/trace.dat status=0
-  say "recording nginx and wrk over a veth pair, and a little UDP, for three seconds"
-  "$1" record -o "$capture" --profile net -- \
-    ip netns exec "$client" "$0" --traffic "$address" "$folder" || status=$?
-  ((status != 3 && status != 4)) || refuse "see the message above"
-  ((status == 0)) || exit "$status"
-  show_reports "$1" "$capture"
 }
 
 case ${1:-} in
   --show) show_reports "$2" "$3" ;;
   --traffic) traffic "$2" "$3" ;;
-  *) main "$1" ;;
+  --record)
+    set_up
+    record "$2" "$3"
+    ;;
+  *)
+    set_up
+    record "$1" "$folder/trace.dat"
+    show_reports "$1" "$folder/trace.dat"
+    ;;
 esac
