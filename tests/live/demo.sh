@@ -84,6 +84,8 @@ make_network() {
   local message
   message=$(ip netns add "$server" 2>&1 && ip netns add "$client" 2>&1) ||
     refuse "no network namespace can be made: $message"
+  message=$(ip netns exec "$client" true 2>&1) ||
+    refuse "no process can enter a network namespace: $message"
   message=$(ip link add veth-client netns "$client" type veth \
     peer name veth-server netns "$server" 2>&1) || refuse "no veth pair can be made: $message"
   ip -n "$server" address add "$address/24" dev veth-server
@@ -117,7 +119,7 @@ NGINX
   ip netns exec "$server" nginx -e "$folder/nginx.log" -c "$folder/nginx.conf" &
   ip netns exec "$server" iperf3 --server --one-off --port $udp_port >"$folder/iperf3.log" 2>&1 &
   wait_until 5 answers $web_port || {
-    cat "$folder/nginx.log" >&2
+    cat "$folder/nginx.log" >&2 || true
     say "nginx does not answer"
     exit 1
   }
