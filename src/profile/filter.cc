@@ -16,7 +16,8 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 std::string replaced(std::string text, std::string_view from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
   return text;
 }
@@ -54,16 +55,17 @@ std::string expand(const std::string& filter, std::string_view placeholder, cons
   return any_of(alternatives);
 }
 
-// Where an event names a network device. irq_handler_entry also has a `name`, but that is the driver's
-// name for its interrupt ("virtio0-input.0"), and most hard irqs belong to no device at all.
+// Where an event names a network device. irq_handler_entry also has a `name`, but that is the
+// driver's name for its interrupt ("virtio0-input.0"), and most hard irqs belong to no device at
+// all.
 Words device_fields(std::string_view system) {
   if (system == "net") return {"name"};
   if (system == "napi") return {"dev_name"};
   return {};
 }
 
-// Which task an event is about. Syscall events are about the task they happen in; sched events happen
-// in the waker and are about the woken.
+// Which task an event is about. Syscall events are about the task they happen in; sched events
+// happen in the waker and are about the woken.
 Words pid_fields(std::string_view system) {
   if (system == "syscalls" || system == "raw_syscalls") return {"common_pid"};
   if (system == "sched") return {"prev_pid", "next_pid", "pid", "parent_pid", "child_pid"};

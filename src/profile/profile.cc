@@ -15,7 +15,8 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// A filter may compare with a string that holds "#", so only " #" and a leading "#" start a comment.
+// A filter may compare with a string that holds "#", so only " #" and a leading "#" start a
+// comment.
 std::string_view without_comment(std::string_view line) {
   for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
     if (at == 0 || kBlanks.find(line[at - 1]) != std::string_view::npos) return line.substr(0, at);

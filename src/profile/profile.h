@@ -1,4 +1,5 @@
-// A profile: which events answer one question. Text, one statement per line (man/skbtrail.profile.5):
+// A profile: which events answer one question. Text, one statement per line
+// (man/skbtrail.profile.5):
 //
 //   name    net-drops                        # the file's name without .profile
 //   about   Dropped packets, and why         # one line for `skbtrail list profiles`
@@ -6,8 +7,8 @@
 //   event   skb:kfree_skb reason > 2         # SYSTEM:EVENT [kernel filter]
 //   event   qdisc:*                          # wildcards as in fnmatch(3)
 //
-// "#" starts a comment at the start of a line or after a blank. No quoting, no variables but $dev and
-// $pid in filters: a profile is data that a person reads before running it as root.
+// "#" starts a comment at the start of a line or after a blank. No quoting, no variables but $dev
+// and $pid in filters: a profile is data that a person reads before running it as root.
 #pragma once
 
 #include <string>
@@ -19,9 +20,9 @@
 namespace skbtrail {
 
 struct EventRule {
-  std::string system;  // may hold wildcards
-  std::string event;   // may hold wildcards
-  std::string filter;  // a kernel filter, perhaps with $dev or $pid; empty = none
+  std::string system;     // may hold wildcards
+  std::string event;      // may hold wildcards
+  std::string filter;     // a kernel filter, perhaps with $dev or $pid; empty = none
   bool required = false;  // asked for by name on the command line: missing is an error
 
   std::string name() const { return system + ":" + event; }

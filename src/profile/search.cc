@@ -90,8 +90,8 @@ class Loader {
       if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
         std::string circle;
         for (const std::string& step : open_) circle += step + " -> ";
-        return fail(ErrorKind::usage, "{}: profiles include each other: {}{}", path.string(), circle,
-                    name);
+        return fail(ErrorKind::usage, "{}: profiles include each other: {}{}", path.string(),
+                    circle, name);
       }
       Result<Profile> included = load(name);
       if (!included) return pass(included);

@@ -17,9 +17,10 @@ using Folders = std::vector<std::filesystem::path>;
 // moved and a build folder runs with the profiles of its own source tree.
 Folders profile_folders();
 
-// The profile NAME.profile of the first folder that has it; a name with a "/" is a path. The rules of
-// included profiles stand before its own.
-Result<Profile> load_profile(const std::string& name, std::span<const std::filesystem::path> folders);
+// The profile NAME.profile of the first folder that has it; a name with a "/" is a path. The rules
+// of included profiles stand before its own.
+Result<Profile> load_profile(const std::string& name,
+                             std::span<const std::filesystem::path> folders);
 
 // Sorted names of all profiles in these folders.
 std::vector<std::string> profile_names(std::span<const std::filesystem::path> folders);

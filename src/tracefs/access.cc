@@ -40,17 +40,20 @@ Error access_error(int error_number, const fs::path& path) {
     case EPERM:
       if (is_locked_down()) {
         return {ErrorKind::not_permitted,
-                problem + "\nthe kernel is locked down (/sys/kernel/security/lockdown): boot with "
-                          "lockdown=integrity or without it"};
+                problem +
+                    "\nthe kernel is locked down (/sys/kernel/security/lockdown): boot with "
+                    "lockdown=integrity or without it"};
       }
       return {ErrorKind::not_permitted,
-              problem + "\nrecording needs root: sudo skbtrail record ...\n"
-                        "or let a group use tracefs: sudo mount -o remount,gid=GROUP,mode=770 " +
+              problem +
+                  "\nrecording needs root: sudo skbtrail record ...\n"
+                  "or let a group use tracefs: sudo mount -o remount,gid=GROUP,mode=770 " +
                   "/sys/kernel/tracing"};
     case EROFS:
       return {ErrorKind::not_permitted,
-              problem + "\nit is mounted read-only, as containers do: "
-                        "sudo mount -o remount,rw /sys/kernel/tracing, or record on the host"};
+              problem +
+                  "\nit is mounted read-only, as containers do: "
+                  "sudo mount -o remount,rw /sys/kernel/tracing, or record on the host"};
     case ENOENT:
       return {ErrorKind::unsupported,
               problem + "\nmount it: sudo mount -t tracefs nodev /sys/kernel/tracing"};
@@ -72,8 +75,8 @@ Result<fs::path> tracing_folder() {
 }
 
 Result<void> check_access(const fs::path& folder) {
-  // A new instance is a new folder in here. errno of access() is ENOENT when there is no such folder,
-  // EACCES when a folder above may not be searched, EROFS on a read-only mount.
+  // A new instance is a new folder in here. errno of access() is ENOENT when there is no such
+  // folder, EACCES when a folder above may not be searched, EROFS on a read-only mount.
   const fs::path instances = folder / "instances";
   if (::access(instances.c_str(), R_OK | W_OK | X_OK) != 0) {
     return tl::unexpected(access_error(errno, instances));

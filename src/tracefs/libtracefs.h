@@ -1,5 +1,5 @@
-// The functions of libtracefs that we call. <tracefs/tracefs.h> of 1.6 is no C++: its inline functions
-// convert int to enum, and it has no extern "C" around its declarations.
+// The functions of libtracefs that we call. <tracefs/tracefs.h> of 1.6 is no C++: its inline
+// functions convert int to enum, and it has no extern "C" around its declarations.
 #pragma once
 
 extern "C" {

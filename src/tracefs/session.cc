@@ -78,7 +78,9 @@ void Session::Remove::operator()(tracefs_instance* instance) const {
 Session::Session(fs::path root, Instance instance)
     : root_(std::move(root)), instance_(std::move(instance)) {}
 
-Session::Restore::~Restore() { (void)write_file(path, text); }
+Session::Restore::~Restore() {
+  (void)write_file(path, text);
+}
 
 Result<Session> Session::create(const fs::path& tracing_folder, const SessionOptions& options) {
   const std::string base = "skbtrail-" + std::to_string(getpid());
@@ -120,8 +122,8 @@ Result<void> Session::setup(const SessionOptions& options) {
   return read_layout();
 }
 
-// The table of task names belongs to the whole kernel, not to an instance. Enlarging empties it, so it
-// is done only when it is too small, and undone at the end; without it tasks have no names.
+// The table of task names belongs to the whole kernel, not to an instance. Enlarging empties it, so
+// it is done only when it is too small, and undone at the end; without it tasks have no names.
 void Session::enlarge_task_names() {
   Result<std::string> before = read_whole(root_ / kTaskNamesFile);
   if (!before || std::strtoull(before->c_str(), nullptr, 10) >= kTaskNames) return;
@@ -160,12 +162,13 @@ Result<void> Session::read_layout() {
   }
   std::sort(cpus_.begin(), cpus_.end());
   // Since 6.8 an instance has its own sub-buffer size and says so in its own header_page.
-  Result<std::string> header =
-      has("events/header_page") ? read("events/header_page") : read_whole(root_ / "events/header_page");
+  Result<std::string> header = has("events/header_page") ? read("events/header_page")
+                                                         : read_whole(root_ / "events/header_page");
   if (!header) return pass(header);
   page_size_ = page_size_of(*header);
   if (page_size_ < 4096 || page_size_ % 4096 != 0) {
-    return fail(ErrorKind::unsupported, "header_page of this kernel is not understood:\n{}", *header);
+    return fail(ErrorKind::unsupported, "header_page of this kernel is not understood:\n{}",
+                *header);
   }
   return {};
 }
@@ -173,7 +176,8 @@ Result<void> Session::read_layout() {
 Result<void> Session::set_filter(const PlannedEvent& event) {
   const std::string file = "events/" + event.name.system + "/" + event.name.event + "/filter";
   if (write(file, event.filter)) return {};
-  // The kernel's words, with a caret under what it did not understand. The instance has its own log.
+  // The kernel's words, with a caret under what it did not understand. The instance has its own
+  // log.
   char* log = tracefs_error_last(instance_.get());
   std::string reason = log != nullptr ? trimmed(log) : "the kernel does not say why";
   std::free(log);
@@ -195,14 +199,20 @@ Result<void> Session::program(const Plan& plan) {
   return {};
 }
 
-Result<void> Session::start() { return write("tracing_on", "1"); }
-Result<void> Session::stop() { return write("tracing_on", "0"); }
+Result<void> Session::start() {
+  return write("tracing_on", "1");
+}
+Result<void> Session::stop() {
+  return write("tracing_on", "0");
+}
 
 fs::path Session::path(const std::string& file) const {
   return root_ / "instances" / tracefs_instance_get_name(instance_.get()) / file;
 }
 
-Result<std::string> Session::read(const std::string& file) const { return read_whole(path(file)); }
+Result<std::string> Session::read(const std::string& file) const {
+  return read_whole(path(file));
+}
 
 bool Session::has(const std::string& file) const {
   return tracefs_file_exists(instance_.get(), file.c_str());

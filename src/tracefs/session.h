@@ -17,7 +17,7 @@ namespace skbtrail::tracefs {
 
 struct SessionOptions {
   std::string clock = "mono";
-  std::uint64_t buffer_kb = 32768;  // per CPU
+  std::uint64_t buffer_kb = 0;  // per CPU
 };
 
 // Per-CPU counters since the instance was made: per_cpu/cpuN/stats.
