@@ -1,5 +1,5 @@
-// One file per verb, one table of verbs (main.cc). A verb parses its own arguments, runs, prints and
-// returns the exit status.
+// One file per verb, one table of verbs (main.cc). A verb parses its own arguments, runs, prints
+// and returns the exit status.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace skbtrail::cli {
 
 struct Verb {
   std::string_view name;
-  std::string_view about;  // one line for `skbtrail help`
+  std::string_view about;                              // one line for `skbtrail help`
   int (*run)(std::span<const std::string> arguments);  // without "skbtrail VERB"
 };
 

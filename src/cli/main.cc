@@ -1,0 +1,77 @@
+// The table of verbs, and nothing a verb does.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/nearest.h"
+#include "cli/exit_status.h"
+#include "cli/verb.h"
+
+namespace skbtrail::cli {
+namespace {
+
+constexpr std::array kVerbs{
+    Verb{"record", "capture what the kernel does with network packets", record},
+    Verb{"list", "profiles, events and devices to record", list},
+};
+
+const Verb* find_verb(const std::string& name) {
+  const auto* verb = std::find_if(kVerbs.begin(), kVerbs.end(), [&name](const Verb& candidate) {
+    return candidate.name == name;
+  });
+  return verb == kVerbs.end() ? nullptr : verb;
+}
+
+int unknown_verb(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Verb& verb : kVerbs) known.emplace_back(verb.name);
+  fmt::print(stderr, "skbtrail: there is no verb '{}'{}\nsee: skbtrail help\n", name,
+             did_you_mean(name, known));
+  return kUsage;
+}
+
+void print_overview(std::FILE* out) {
+  fmt::print(out,
+             "usage: skbtrail VERB [OPTION]...\n\n"
+             "One packet, one line: from the wire to the return of recv(), from plain ftrace.\n\n"
+             "Verbs:\n");
+  for (const Verb& verb : kVerbs) fmt::print(out, "  {:<14}{}\n", verb.name, verb.about);
+  fmt::print(out, "\n'skbtrail help VERB' explains a verb and shows an example.\n");
+}
+
+int help(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print_overview(stdout);
+    return kOk;
+  }
+  const Verb* verb = find_verb(words[0]);
+  if (verb == nullptr) return unknown_verb(words[0]);
+  return verb->run(std::vector<std::string>{"--help"});
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print_overview(stderr);
+    return kUsage;
+  }
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  const std::string& name = words[0];
+  if (name == "help" || name == "--help" || name == "-h") return help(rest);
+  if (name == "--version" || name == "-V") {
+    fmt::print("skbtrail {}\n", SKBTRAIL_VERSION);
+    return kOk;
+  }
+  const Verb* verb = find_verb(name);
+  return verb == nullptr ? unknown_verb(name) : verb->run(rest);
+}
+
+}  // namespace
+}  // namespace skbtrail::cli
+
+int main(int argc, char** argv) {
+  return skbtrail::cli::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}

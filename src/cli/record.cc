@@ -1,0 +1,176 @@
+// skbtrail record: from the words of the command line to a request, and from the summary to lines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/arguments.h"
+#include "cli/exit_status.h"
+#include "cli/verb.h"
+#include "profile/search.h"
+#include "record/recorder.h"
+
+namespace skbtrail::cli {
+namespace {
+
+constexpr const char* kDefaultFile = "trace.dat";
+constexpr const char* kDefaultProfile = "net";
+
+Arguments make_arguments() {
+  Arguments arguments(
+      {"record", "[OPTION]... [-- COMMAND [ARGUMENT]...]",
+       "Captures what the kernel does with network packets into a trace.dat, until COMMAND ends,\n"
+       "the duration is over, or Ctrl-C. The exit status is COMMAND's when it ended by itself.",
+       "  # ten seconds of everything that concerns packets, then the first look at it\n"
+       "  sudo skbtrail record --duration 10 -o web.dat\n"
+       "  skbtrail report web.dat\n\n"
+       "  # drops on one device while a command runs\n"
+       "  sudo skbtrail record --profile drops -d eth0 -- curl -s http://server/"});
+  arguments.value("output,o", "FILE",
+                  "the capture to write [trace.dat]; one that is there is kept "
+                  "as FILE.old");
+  arguments.values("profile", "NAME", "what to record [net]; 'skbtrail list profiles' shows them");
+  arguments.values("event,e", "SYS:EVENT[:FILTER]",
+                   "record this event; alone, instead of a profile");
+  arguments.values("dev,d", "DEVICE", "only packets of this device, in any network namespace");
+  arguments.values("pid,p", "PID", "only scheduling and system calls of this process");
+  arguments.value("duration", "SECONDS", "stop after this time");
+  arguments.value("buffer-size", "KB", "ring buffer per CPU [32768]");
+  arguments.value("clock", "NAME", "clock of the time stamps [mono]");
+  arguments.value("file-version", "6|7", "version of the trace.dat format [7]");
+  arguments.flag("strict", "exit with status 6 when events were lost");
+  arguments.flag("quiet,q", "print errors only");
+  arguments.command();
+  return arguments;
+}
+
+Result<void> add_rules(const Parsed& parsed, record::Request& request) {
+  request.profiles = parsed.all("profile");
+  const std::vector<std::string> events = parsed.all("event");
+  if (request.profiles.empty() && events.empty()) request.profiles.push_back(kDefaultProfile);
+  const Folders folders = profile_folders();
+  for (const std::string& name : request.profiles) {
+    Result<Profile> profile = load_profile(name, folders);
+    if (!profile) return pass(profile);
+    request.rules.insert(request.rules.end(), profile->rules.begin(), profile->rules.end());
+  }
+  for (const std::string& word : events) {
+    Result<EventRule> rule = parse_event_argument(word);
+    if (!rule) return usage_error("record", rule.error().message);
+    request.rules.push_back(std::move(*rule));
+  }
+  return {};
+}
+
+Result<void> add_selection(const Parsed& parsed, record::Request& request) {
+  request.selection.devices = parsed.all("dev");
+  for (const std::string& word : parsed.all("pid")) {
+    const bool is_number = !word.empty() && word.size() <= 9 &&
+                           word.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number) return usage_error("record", fmt::format("--pid '{}': not a process id", word));
+    request.selection.pids.push_back(std::stoi(word));
+  }
+  return {};
+}
+
+Result<record::Request> make_request(const Parsed& parsed) {
+  record::Request request;
+  request.file = parsed.text("output").value_or(kDefaultFile);
+  request.command = parsed.command();
+  request.session.clock = parsed.text("clock").value_or("mono");
+  Result<void> done = add_rules(parsed, request);
+  if (done) done = add_selection(parsed, request);
+  if (!done) return pass(done);
+  const Result<std::optional<double>> seconds = parsed.seconds("duration");
+  if (!seconds) return tl::unexpected(seconds.error());
+  request.seconds = *seconds;
+  constexpr std::uint64_t kLeastKb = 64, kMostKb = 64 << 20;
+  const auto buffer_kb = parsed.number("buffer-size", kLeastKb, kMostKb);
+  if (!buffer_kb) return tl::unexpected(buffer_kb.error());
+  request.session.buffer_kb = buffer_kb->value_or(0);  // 0 = what the memory allows
+  const auto version = parsed.number("file-version", 6, 7);
+  if (!version) return tl::unexpected(version.error());
+  request.version = static_cast<tracedat::FileVersion>(version->value_or(7));
+  return request;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  const double value = static_cast<double>(bytes);
+  if (value >= 1e9) return fmt::format("{:.2f} GB", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.1f} MB", value / 1e6);
+  return fmt::format("{:.0f} kB", value / 1e3);
+}
+
+void print_missing(const std::vector<std::string>& missing) {
+  if (missing.empty()) return;
+  std::string names;
+  for (const std::string& name : missing) names += " " + name;
+  fmt::print(stderr, "skbtrail: not in this kernel, skipped:{}\n", names);
+}
+
+void print_loss(const record::Summary& summary) {
+  if (summary.lost == 0) {
+    fmt::print(stderr, "  lost      0\n");
+    return;
+  }
+  std::string per_cpu;
+  for (const record::CpuSummary& cpu : summary.cpus) {
+    if (cpu.lost > 0)
+      per_cpu += fmt::format("{}cpu{} {}", per_cpu.empty() ? "" : ", ", cpu.cpu, cpu.lost);
+  }
+  fmt::print(
+      stderr,
+      "  lost      {} ({}): raise --buffer-size, or record less with --profile net-min, -d or "
+      "-e\n",
+      summary.lost, per_cpu);
+}
+
+void print_summary(const record::Request& request, const record::Summary& summary) {
+  print_missing(summary.missing);
+  for (const std::string& note : summary.notes) fmt::print(stderr, "skbtrail: {}\n", note);
+  const std::string file = request.file.string();
+  const double seconds = std::max(summary.seconds, 1e-9);
+  const double cpu_seconds = static_cast<double>(summary.reader_cpu_time) / 1e9;
+  fmt::print(stderr, "skbtrail: recorded {:.3f} s into {}{}\n", summary.seconds, file,
+             summary.kept_old ? ", the earlier capture is now " + file + ".old" : "");
+  fmt::print(stderr, "  events    {}, {:.0f} per second\n", summary.events,
+             static_cast<double>(summary.events) / seconds);
+  print_loss(summary);
+  fmt::print(stderr, "  cost      {:.3f} s of CPU time for reading, {:.1f} % of one CPU\n",
+             cpu_seconds, 100 * cpu_seconds / seconds);
+  fmt::print(stderr, "  file      {}\n", size_text(summary.file_size));
+  fmt::print(stderr, "next: skbtrail report {}\n", file);
+}
+
+int outcome(const Parsed& parsed, const record::Summary& summary) {
+  if (!summary.trouble.empty()) {
+    return complain({ErrorKind::failed, summary.trouble + "\nrecording stopped early; what was "
+                                                          "recorded until then is in the file"});
+  }
+  if (summary.command_status.value_or(0) != 0) return *summary.command_status;
+  return summary.lost > 0 && parsed.has("strict") ? kEventsLost : kOk;
+}
+
+}  // namespace
+
+int record(std::span<const std::string> words) {
+  const Arguments arguments = make_arguments();
+  const Result<Parsed> parsed = arguments.parse(words);
+  if (!parsed) return complain(parsed.error());
+  if (parsed->has("help")) return arguments.print_help();
+  Result<record::Request> request = make_request(*parsed);
+  if (!request) return complain(request.error());
+  const bool quiet = parsed->has("quiet");
+  if (!quiet && request->command.empty() && !request->seconds) {
+    request->started = [] { fmt::print(stderr, "skbtrail: recording, Ctrl-C stops\n"); };
+  }
+  const Result<record::Summary> summary = record::record(*request);
+  if (!summary) return complain(summary.error());
+  if (!quiet) print_summary(*request, *summary);
+  return outcome(*parsed, *summary);
+}
+
+}  // namespace skbtrail::cli

@@ -1,0 +1,157 @@
+#include "record/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "tracedat/format.h"
+
+namespace skbtrail::record {
+namespace fs = std::filesystem;
+namespace {
+
+// Room kept in the file from the start, for its head (mostly the kernel's symbols) and the first
+// pages: on a full disk the capture can still be finished, see assemble.h.
+constexpr off_t kReserve = 32 << 20;
+
+enum class Present { nothing, capture };
+
+tl::unexpected<Error> refuse(const fs::path& path, std::string_view what) {
+  return fail(ErrorKind::usage,
+              "{} {}: it would be replaced by the capture; choose another -o FILE", path.string(),
+              what);
+}
+
+bool starts_like_capture(const fs::path& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::array<char, tracedat::kMagic.size() + tracedat::kTracing.size()> start{};
+  if (!fd || ::read(fd.get(), start.data(), start.size()) != ssize_t{start.size()}) return false;
+  return std::memcmp(start.data(), tracedat::kMagic.data(), tracedat::kMagic.size()) == 0 &&
+         std::string_view(start.data() + tracedat::kMagic.size(), tracedat::kTracing.size()) ==
+             tracedat::kTracing;
+}
+
+// What is at `path`. Symbolic links are refused too: root's capture must not follow a link that
+// somebody else put into a shared folder.
+Result<Present> look_at(const fs::path& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return Present::nothing;
+    return fail(ErrorKind::failed, "cannot use {}: {}", path.string(), errno_text(errno));
+  }
+  if (S_ISLNK(info.st_mode)) return refuse(path, "is a symbolic link");
+  if (S_ISDIR(info.st_mode)) return refuse(path, "is a folder");
+  if (!S_ISREG(info.st_mode)) return refuse(path, "is a device, pipe or socket");
+  if (!starts_like_capture(path)) return refuse(path, "is not a capture");
+  return Present::capture;
+}
+
+fs::path old_name(const fs::path& path) {
+  return path.string() + ".old";
+}
+
+Result<Present> check_names(const fs::path& path) {
+  Result<Present> present = look_at(path);
+  if (!present || *present == Present::nothing) return present;
+  Result<Present> old = look_at(old_name(path));
+  if (!old) {
+    return fail(ErrorKind::usage, "{} is kept as {}, but: {}", path.string(),
+                old_name(path).string(), old.error().message);
+  }
+  return present;
+}
+
+std::optional<unsigned> id_from_environment(const char* name) {
+  const char* text = std::getenv(name);
+  unsigned id = 0;
+  if (text == nullptr) return std::nullopt;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, id);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return id;
+}
+
+// A capture made with sudo belongs to who typed it: the other verbs need no root.
+void give_to_sudo_caller(int fd) {
+  const std::optional<unsigned> uid = id_from_environment("SUDO_UID");
+  const std::optional<unsigned> gid = id_from_environment("SUDO_GID");
+  if (::geteuid() == 0 && uid && gid) (void)!::fchown(fd, *uid, *gid);
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+tl::unexpected<Error> cannot_write(const fs::path& folder, int error) {
+  const bool denied = error == EACCES || error == EPERM || error == EROFS;
+  return fail(denied ? ErrorKind::not_permitted : ErrorKind::failed,
+              "cannot write in {}: {}; choose another -o FILE", folder.string(), errno_text(error));
+}
+
+}  // namespace
+
+OutputFile::OutputFile(fs::path path, fs::path temporary, Fd fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, fs::path())),
+      fd_(std::move(other.fd_)) {}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<OutputFile> OutputFile::create(const fs::path& path) {
+  if (!path.has_filename()) return refuse(path, "is a folder");
+  Result<Present> present = check_names(path);
+  if (!present) return pass(present);
+  std::string name = (folder_of(path) / ("." + path.filename().string() + ".XXXXXX")).string();
+  Fd fd(::mkostemp(name.data(), O_CLOEXEC));  // mode 0600
+  if (!fd) return cannot_write(folder_of(path), errno);
+  OutputFile output(path, name, std::move(fd));
+  give_to_sudo_caller(output.fd());
+  if (::fallocate(output.fd(), 0, 0, kReserve) != 0 && errno != EOPNOTSUPP) {
+    return cannot_write(folder_of(path), errno);
+  }
+  return output;
+}
+
+Result<Fd> OutputFile::spool() const {
+  const fs::path folder = folder_of(path_);
+  constexpr mode_t kMode = 0600;
+  Fd fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
+  if (fd) return fd;
+  // Some file systems (overlayfs before 6.3, NFS) have no O_TMPFILE.
+  std::string name = temporary_.string() + ".XXXXXX";
+  fd = Fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd) return cannot_write(folder, errno);
+  ::unlink(name.c_str());
+  return fd;
+}
+
+Result<bool> OutputFile::commit() {
+  // Look again: the recording may have taken hours.
+  Result<Present> present = check_names(path_);
+  const bool replaces = present && *present == Present::capture;
+  if (replaces) (void)::rename(path_.c_str(), old_name(path_).c_str());
+  // NOREPLACE: what appears under the name from here on stays, too.
+  if (present &&
+      ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
+    temporary_.clear();
+    return replaces;
+  }
+  const std::string reason = present ? errno_text(errno) : present.error().message;
+  const std::string kept = std::exchange(temporary_, fs::path()).string();
+  return fail(ErrorKind::failed, "cannot name the capture {}: {}\nit is complete, in {}",
+              path_.string(), reason, kept);
+}
+
+}  // namespace skbtrail::record

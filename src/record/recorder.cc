@@ -1,0 +1,237 @@
+#include "record/recorder.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/error.h"
+#include "record/assemble.h"
+#include "record/command.h"
+#include "record/devices.h"
+#include "record/limits.h"
+#include "record/metadata.h"
+#include "record/output.h"
+#include "record/signals.h"
+#include "tracefs/access.h"
+
+namespace skbtrail::record {
+namespace {
+
+Nanoseconds now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  constexpr Nanoseconds kSecond = 1'000'000'000;
+  return static_cast<Nanoseconds>(time.tv_sec) * kSecond + static_cast<Nanoseconds>(time.tv_nsec);
+}
+
+// The steps of record(), and what must live from one to the next. The order of the members matters:
+// they go in reverse, so the readers close the instance's files before the session removes it.
+class Recording {
+ public:
+  Recording(Request request, Signals& signals)
+      : request_(std::move(request)), signals_(signals), alarm_(::eventfd(0, EFD_CLOEXEC)) {}
+
+  Result<void> make_output() {
+    Result<OutputFile> output = OutputFile::create(request_.file);
+    if (!output) return pass(output);
+    output_.emplace(std::move(*output));
+    return {};
+  }
+
+  Result<void> make_plan(const std::filesystem::path& folder) {
+    Result<void> known = check_devices(request_.selection.devices, find_devices());
+    if (!known) return known;
+    Result<std::vector<Pid>> threads = threads_of(request_.selection.pids);
+    if (!threads) return pass(threads);
+    request_.selection.pids = std::move(*threads);
+    Result<tracefs::KernelEvents> kernel = tracefs::KernelEvents::read(folder);
+    if (!kernel) return pass(kernel);
+    Result<tracefs::Plan> plan = tracefs::make_plan(request_.rules, *kernel, request_.selection);
+    if (!plan) return pass(plan);
+    plan_ = std::move(*plan);
+    kernel_.emplace(std::move(*kernel));
+    return {};
+  }
+
+  // Before the session and the threads: the waiting child inherits neither files nor locks of
+  // theirs.
+  Result<void> prepare_command() {
+    if (request_.command.empty()) return {};
+    Result<Command> command = Command::prepare(request_.command, signals_.mask_before());
+    if (!command) return pass(command);
+    command_.emplace(std::move(*command));
+    return {};
+  }
+
+  Result<void> program(const std::filesystem::path& folder) {
+    size_buffers();
+    Result<tracefs::Session> session = tracefs::Session::create(folder, request_.session);
+    if (!session) return pass(session);
+    session_.emplace(std::move(*session));
+    Result<void> done = session_->program(plan_);
+    if (!done) return done;
+    Result<tracedat::CaptureText> text =
+        describe_kernel(*session_, *kernel_, plan_, request_.session.clock);
+    if (!text) return pass(text);
+    text_ = std::move(*text);
+    return {};
+  }
+
+  Result<void> start_readers() {
+    for (const CpuId cpu : session_->cpus()) {
+      Result<Fd> spool = output_->spool();
+      if (!spool) return pass(spool);
+      const std::string pipe = "per_cpu/cpu" + std::to_string(cpu) + "/trace_pipe_raw";
+      Result<std::unique_ptr<CpuReader>> reader = CpuReader::start(
+          {cpu, session_->path(pipe), session_->page_size()}, std::move(*spool), alarm_.get());
+      if (!reader) return pass(reader);
+      readers_.push_back(std::move(*reader));
+    }
+    return {};
+  }
+
+  // From the return of this function on, events are recorded.
+  Result<void> start() {
+    Result<AllStats> before = session_->stats();
+    if (!before) return pass(before);
+    course_.before = std::move(*before);
+    course_.start = now(CLOCK_MONOTONIC);
+    course_.realtime_offset = now(CLOCK_REALTIME) - course_.start;
+    Result<void> on = session_->start();
+    if (!on) return on;
+    if (request_.started) request_.started();
+    return command_ ? command_->go() : Result<void>();
+  }
+
+  void wait() {
+    const Nanoseconds begin = now(CLOCK_MONOTONIC);
+    for (;;) {
+      int timeout_ms = -1;
+      if (request_.seconds) {
+        const double over = static_cast<double>(now(CLOCK_MONOTONIC) - begin) / 1e9;
+        // An hour at most, for poll() takes an int; rounded up, so that it does not spin.
+        timeout_ms = static_cast<int>(std::clamp(*request_.seconds - over, 0.0, 3600.0) * 1000 + 1);
+        if (over >= *request_.seconds) return stopped(StopReason::duration_over);
+      }
+      const int ended = command_ ? command_->ended_fd() : -1;
+      std::array<pollfd, 3> files{pollfd{signals_.fd(), POLLIN, 0}, pollfd{alarm_.get(), POLLIN, 0},
+                                  pollfd{ended, POLLIN, 0}};
+      ::poll(files.data(), files.size(), timeout_ms);
+      if (signals_.take() != 0) return stopped(StopReason::signal);
+      if (files[1].revents != 0) return stopped(StopReason::trouble);
+      if (files[2].revents != 0) return stopped(StopReason::command_ended);
+    }
+  }
+
+  // From the return of this function on, no event is recorded and all pages are read.
+  Result<void> stop() {
+    Result<void> off = session_->stop();
+    if (!off) return off;
+    course_.stop = now(CLOCK_MONOTONIC);
+    end_command();
+    for (const auto& reader : readers_) {
+      Result<void> finished = reader->finish();
+      if (!finished && summary_.trouble.empty()) summary_.trouble = finished.error().message;
+      course_.reader_cpu_time += reader->cpu_time();
+    }
+    Result<AllStats> after = session_->stats();
+    if (!after) return pass(after);
+    course_.after = std::move(*after);
+    return {};
+  }
+
+  Result<void> write() {
+    describe_course(text_, *session_, plan_, request_, course_, summary_.stopped_by);
+    const auto aborted = [this] { return signals_.take() != 0; };
+    Result<std::uint64_t> size =
+        assemble(text_, request_.version, readers_, output_->fd(), aborted);
+    if (!size) return pass(size);
+    summary_.file_size = *size;
+    Result<bool> kept = output_->commit();
+    if (!kept) return pass(kept);
+    summary_.kept_old = *kept;
+    return {};
+  }
+
+  Summary summarise() {
+    for (const tracefs::CpuStats& cpu : course_.after) {
+      // What is still in the buffer of a reader that failed is lost as well.
+      summary_.cpus.push_back({cpu.cpu, cpu.read, cpu.lost() + cpu.entries});
+      summary_.events += cpu.read;
+      summary_.lost += cpu.lost() + cpu.entries;
+    }
+    summary_.seconds = static_cast<double>(course_.stop - course_.start) / 1e9;
+    summary_.reader_cpu_time = course_.reader_cpu_time;
+    summary_.missing = plan_.missing;
+    return std::move(summary_);
+  }
+
+ private:
+  void stopped(StopReason reason) { summary_.stopped_by = reason; }
+
+  void size_buffers() {
+    if (request_.session.buffer_kb != 0) return;
+    const Result<std::string> meminfo = tracefs::read_whole("/proc/meminfo");
+    const auto cpus = static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_CONF));
+    const std::uint64_t kb = sane_buffer_kb(meminfo ? *meminfo : "", cpus);
+    request_.session.buffer_kb = kb;
+    if (kb < kDefaultBufferKb) {
+      summary_.notes.push_back(fmt::format("memory is short: buffers of {} KB per CPU", kb));
+    }
+  }
+
+  void end_command() {
+    if (!command_) return;
+    if (summary_.stopped_by == StopReason::command_ended) {
+      summary_.command_status = command_->status();
+    } else if (!command_->terminate()) {
+      summary_.notes.push_back(
+          fmt::format("the command still runs after SIGTERM: pid {}", command_->pid()));
+    }
+  }
+
+  Request request_;
+  Signals& signals_;
+  Fd alarm_;
+  std::optional<OutputFile> output_;
+  std::optional<tracefs::KernelEvents> kernel_;
+  tracefs::Plan plan_;
+  std::optional<Command> command_;
+  std::optional<tracefs::Session> session_;
+  Readers readers_;
+  tracedat::CaptureText text_;
+  Course course_;
+  Summary summary_;
+};
+
+}  // namespace
+
+Result<Summary> record(const Request& request) {
+  Result<std::filesystem::path> folder = tracefs::tracing_folder();
+  if (!folder) return pass(folder);
+  Result<void> done = tracefs::check_access(*folder);
+  if (!done) return pass(done);
+  Result<Signals> signals = Signals::block();
+  if (!signals) return pass(signals);
+  Recording recording(request, *signals);
+  done = recording.make_output();
+  if (done) done = recording.make_plan(*folder);
+  if (done) done = recording.prepare_command();
+  if (done) done = recording.program(*folder);
+  if (done) done = recording.start_readers();
+  if (done) done = recording.start();
+  if (done) {
+    recording.wait();
+    done = recording.stop();
+  }
+  if (done) done = recording.write();
+  if (!done) return pass(done);
+  return recording.summarise();
+}
+
+}  // namespace skbtrail::record

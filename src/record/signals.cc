@@ -1,0 +1,48 @@
+#include "record/signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace skbtrail::record {
+
+Result<Signals> Signals::block() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    // nohup and background shells have them ignored: leave that as it is.
+    struct sigaction now {};
+    sigaction(number, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&set, number);
+  }
+  Signals signals;
+  sigprocmask(SIG_BLOCK, &set, &signals.before_);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &signals.pipe_before_);
+  signals.fd_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals.fd_) return fail(ErrorKind::failed, "signalfd: {}", errno_text(errno));
+  return signals;
+}
+
+Signals::Signals(Signals&& other) noexcept
+    : fd_(std::move(other.fd_)), before_(other.before_), pipe_before_(other.pipe_before_) {}
+
+Signals::~Signals() {
+  if (!fd_) return;
+  while (take() != 0) {
+  }
+  sigaction(SIGPIPE, &pipe_before_, nullptr);
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int Signals::take() const {
+  signalfd_siginfo info{};
+  if (::read(fd_.get(), &info, sizeof info) != sizeof info) return 0;
+  return static_cast<int>(info.ssi_signo);
+}
+
+}  // namespace skbtrail::record

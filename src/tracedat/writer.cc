@@ -1,0 +1,244 @@
+#include "tracedat/writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/error.h"
+
+namespace skbtrail::tracedat {
+namespace {
+
+// Appends values in the byte order of this machine, which the file's header names.
+class Bytes {
+ public:
+  template <class Number>
+  void number(Number value) {
+    char raw[sizeof(Number)];
+    std::copy_n(reinterpret_cast<const char*>(&value), sizeof(Number), raw);
+    bytes_.append(raw, sizeof(Number));
+  }
+  void raw(std::string_view text) { bytes_.append(text); }
+  void zero_terminated(std::string_view text) {
+    bytes_.append(text);
+    bytes_.push_back('\0');
+  }
+  template <class Length>
+  void sized(std::string_view text) {
+    number(static_cast<Length>(text.size()));
+    bytes_.append(text);
+  }
+  void pad_to(std::uint64_t size) { bytes_.resize(static_cast<std::size_t>(size), '\0'); }
+  std::uint64_t size() const { return bytes_.size(); }
+  std::string_view view() const { return bytes_; }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+std::uint64_t align_up(std::uint64_t value, std::uint64_t to) {
+  return (value + to - 1) / to * to;
+}
+
+// libtracecmd does not list "boot" among the clocks that count nanoseconds and then prints the raw
+// number (extract_trace_clock(), 3.1.6 and 3.4). Without the option it prints seconds.
+bool names_clock(const CaptureText& text) {
+  return !text.trace_clock.empty() && text.clock != "boot";
+}
+
+// The pieces that both versions share byte for byte.
+
+void put_start(Bytes& out, const CaptureText& text, std::string_view version) {
+  for (const std::uint8_t byte : kMagic) out.number(byte);
+  out.raw(kTracing);
+  out.zero_terminated(version);
+  out.number(std::uint8_t{std::endian::native == std::endian::big});
+  out.number(static_cast<std::uint8_t>(sizeof(long)));
+  out.number(text.page_size);
+}
+
+void put_header_info(Bytes& out, const CaptureText& text) {
+  out.zero_terminated("header_page");
+  out.sized<std::uint64_t>(text.header_page);
+  out.zero_terminated("header_event");
+  out.sized<std::uint64_t>(text.header_event);
+}
+
+void put_formats(Bytes& out, const std::vector<std::string>& formats) {
+  out.number(static_cast<std::uint32_t>(formats.size()));
+  for (const std::string& format : formats) out.sized<std::uint64_t>(format);
+}
+
+void put_systems(Bytes& out, const CaptureText& text) {
+  out.number(static_cast<std::uint32_t>(text.systems.size()));
+  for (const SystemFormats& system : text.systems) {
+    out.zero_terminated(system.system);
+    put_formats(out, system.formats);
+  }
+}
+
+void put_option(Bytes& out, OptionId id, std::string_view data) {
+  out.number(static_cast<std::uint16_t>(id));
+  out.sized<std::uint32_t>(data);
+}
+
+void put_text_options(Bytes& out, const CaptureText& text) {
+  if (names_clock(text)) put_option(out, OptionId::traceclock, text.trace_clock);
+  for (const TextOption& option : text.options) put_option(out, option.id, option.text);
+}
+
+std::string head_v6(const CaptureText& text, const std::vector<CpuExtent>& cpus) {
+  Bytes out;
+  put_start(out, text, "6");
+  put_header_info(out, text);
+  put_formats(out, text.ftrace_formats);
+  put_systems(out, text);
+  out.sized<std::uint32_t>(text.kallsyms);
+  out.sized<std::uint32_t>(text.printk_formats);
+  out.sized<std::uint64_t>(text.cmdlines);
+  out.number(text.cpu_count);
+  out.zero_terminated("options  ");
+  put_text_options(out, text);
+  out.number(static_cast<std::uint16_t>(OptionId::done));
+  out.zero_terminated("flyrecord");
+  // One entry for every CPU id, those without a buffer included.
+  std::vector<CpuExtent> table(text.cpu_count);
+  for (const CpuExtent& cpu : cpus) table[cpu.cpu] = cpu;
+  for (const CpuExtent& cpu : table) {
+    out.number(cpu.offset);
+    out.number(cpu.size);
+  }
+  // The reader expects the clock here exactly when the option was there (init_data_v6()).
+  if (names_clock(text)) out.sized<std::uint64_t>("[" + text.clock + "]");
+  return out.take();
+}
+
+void put_section_header(Bytes& out, OptionId id, std::uint64_t size) {
+  out.number(static_cast<std::uint16_t>(id));
+  out.number(std::uint16_t{0});  // flags: not compressed
+  out.number(std::uint32_t{0});  // description in a STRINGS section; readers ignore it
+  out.number(size);
+}
+
+// Writes a section and remembers an option that points at it.
+void put_section(Bytes& out, Bytes& options, OptionId id, std::string_view body) {
+  Bytes offset;
+  offset.number(out.size());
+  put_option(options, id, offset.view());
+  put_section_header(out, id, body.size());
+  out.raw(body);
+}
+
+std::string buffer_option(const CaptureText& text, const std::vector<CpuExtent>& cpus,
+                          std::uint64_t section) {
+  Bytes option;
+  option.number(section);
+  option.zero_terminated("");  // no name: the top buffer, the one KernelShark opens
+  option.zero_terminated(text.clock);
+  option.number(text.page_size);
+  const auto filled = [](const CpuExtent& cpu) { return cpu.size > 0; };
+  option.number(static_cast<std::uint32_t>(std::count_if(cpus.begin(), cpus.end(), filled)));
+  for (const CpuExtent& cpu : cpus) {
+    if (!filled(cpu)) continue;
+    option.number(cpu.cpu);
+    option.number(cpu.offset);
+    option.number(cpu.size);
+  }
+  return option.take();
+}
+
+// The options that stand before the one of the buffer, with the sections they point at.
+Bytes put_sections(Bytes& out, const CaptureText& text) {
+  Bytes options;
+  Bytes header_info, ftrace_formats, systems;
+  put_header_info(header_info, text);
+  put_formats(ftrace_formats, text.ftrace_formats);
+  put_systems(systems, text);
+  put_section(out, options, OptionId::header_info, header_info.view());
+  put_section(out, options, OptionId::ftrace_events, ftrace_formats.view());
+  put_section(out, options, OptionId::event_formats, systems.view());
+  Bytes kallsyms, printk, cmdlines;
+  kallsyms.sized<std::uint32_t>(text.kallsyms);
+  printk.sized<std::uint32_t>(text.printk_formats);
+  cmdlines.sized<std::uint64_t>(text.cmdlines);
+  put_section(out, options, OptionId::kallsyms, kallsyms.view());
+  put_section(out, options, OptionId::printk, printk.view());
+  put_section(out, options, OptionId::cmdlines, cmdlines.view());
+  return options;
+}
+
+std::string head_v7(const CaptureText& text, const std::vector<CpuExtent>& cpus,
+                    std::uint64_t file_size) {
+  Bytes out;
+  put_start(out, text, "7");
+  out.zero_terminated("none");
+  out.zero_terminated("");  // version of the compression
+  // The offset of the options is known once the sections are there: build those behind a gap.
+  Bytes sections;
+  sections.pad_to(out.size() + sizeof(std::uint64_t));
+  Bytes options = put_sections(sections, text);
+  out.number(sections.size());
+  out.raw(sections.view().substr(out.size()));
+
+  Bytes cpu_count;
+  cpu_count.number(text.cpu_count);
+  put_option(options, OptionId::cpucount, cpu_count.view());
+  put_text_options(options, text);
+  constexpr std::uint64_t kOptionHeader = sizeof(std::uint16_t) + sizeof(std::uint32_t);
+  const std::uint64_t size_of_rest =
+      kOptionHeader + buffer_option(text, cpus, 0).size() + kOptionHeader + sizeof(std::uint64_t);
+  const std::uint64_t options_size = options.size() + size_of_rest;
+  const std::uint64_t buffer_section = out.size() + kSectionHeaderSize + options_size;
+  put_option(options, OptionId::buffer, buffer_option(text, cpus, buffer_section));
+  Bytes no_more;
+  no_more.number(std::uint64_t{0});
+  put_option(options, OptionId::done, no_more.view());
+
+  put_section_header(out, OptionId::done, options_size);
+  out.raw(options.view());
+  // read_metadata_strings() walks from section to section by these sizes: this one spans all pages.
+  const std::uint64_t data = buffer_section + kSectionHeaderSize;
+  put_section_header(out, OptionId::buffer, file_size > data ? file_size - data : 0);
+  return out.take();
+}
+
+Result<void> check(const CaptureText& text, const std::vector<CpuExtent>& cpus) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (text.kallsyms.size() > kMost || text.printk_formats.size() > kMost) {
+    return fail(ErrorKind::failed, "the kernel's symbols do not fit into a trace.dat");
+  }
+  for (const CpuExtent& cpu : cpus) {
+    if (cpu.cpu >= text.cpu_count || cpu.size % text.page_size != 0) {
+      return fail(ErrorKind::failed,
+                  "CPU {} with {} bytes does not fit {} CPUs and pages of {} bytes", cpu.cpu,
+                  cpu.size, text.cpu_count, text.page_size);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Layout> lay_out(const CaptureText& text, std::vector<CpuExtent> cpus, FileVersion version) {
+  Result<void> valid = check(text, cpus);
+  if (!valid) return pass(valid);
+  Layout layout;
+  layout.cpus = std::move(cpus);
+  const auto build = [&] {
+    return version == FileVersion::v6 ? head_v6(text, layout.cpus)
+                                      : head_v7(text, layout.cpus, layout.file_size);
+  };
+  // The head has the same size whatever the offsets in it: once to measure, once for good.
+  const std::uint64_t start = align_up(build().size(), text.page_size);
+  layout.file_size = start;
+  for (CpuExtent& cpu : layout.cpus) {
+    cpu.offset = layout.file_size;
+    layout.file_size += cpu.size;
+  }
+  layout.head = build();
+  layout.head.resize(static_cast<std::size_t>(start), '\0');
+  return layout;
+}
+
+}  // namespace skbtrail::tracedat
