@@ -13,7 +13,8 @@
 // Version 7 is a chain: compression name and version, u64 offset of the first OPTIONS section.
 // Every section starts with u16 id, u16 flags, u32 string offset, u64 size; options point at
 // sections (read_headers(), handle_options()). Compressed metadata: u32 csize, u32 usize, data.
-// Compressed CPU data, per CPU: u32 chunks, then chunks x (u32 csize, u32 usize, data).
+// Compressed CPU data, per CPU: u32 chunks, then chunks x (u32 csize, u32 usize, data); the size in the
+// BUFFER option leaves out the first u32.
 //
 // What trace.dat has no place for goes into private options from 0x4e00 on. trace-cmd and libkshark
 // skip option ids they do not know, without a word at their default log level (3.1.6, verified).

@@ -270,7 +270,10 @@ void Reader::read_v7_buffer(ByteReader option) {
     const auto offset = option.number<std::uint64_t>();
     const auto size = option.number<std::uint64_t>();
     if (!option.ok() || size == 0 || !plausible_cpu(cpu)) continue;
-    CpuData data{cpu, file_range(offset, size, cpu)};
+    // trace-cmd counts a compressed CPU's size without the leading u32 of chunks
+    // (out_write_cpu_data() and tracecmd_compress_copy_from(), 3.1.6).
+    const std::uint64_t uncounted = compressed ? sizeof(std::uint32_t) : 0;
+    CpuData data{cpu, file_range(offset, size + uncounted, cpu)};
     if (compressed) {
       auto chunks = decompress_chunks(data.pages);
       if (!chunks.complete) {

@@ -1,0 +1,256 @@
+// skbtrail netdev-times: the familiar receive trees and transmit chart.
+#include "report/netdev_times.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/exit_status.h"
+#include "cli/input.h"
+#include "cli/verb.h"
+
+namespace skbtrail::cli {
+namespace {
+
+Arguments make_arguments() {
+  Arguments arguments({"netdev-times", "[rx] [tx] [FILE]",
+                       "A tree for every run of NET_RX that received or polled, and a chart of every\n"
+                       "packet sent, as perf's script of that name prints them. Both without a word.",
+                       "  skbtrail netdev-times\n"
+                       "  skbtrail netdev-times rx --dev eth0 -i web.dat | less"});
+  add_input_options(arguments);
+  arguments.values("dev,d", "DEV", "only hunks with packets or polls of this device, only its transmits");
+  arguments.positional("word", 3);
+  return arguments;
+}
+
+struct Options {
+  Input input;
+  bool rx = false;
+  bool tx = false;
+  std::vector<std::string> devices;
+};
+
+Result<Options> read_options(const Parsed& parsed) {
+  Options options;
+  std::vector<std::string> files;
+  for (const std::string& word : parsed.all("word")) {
+    if (word == "rx") {
+      options.rx = true;
+    } else if (word == "tx") {
+      options.tx = true;
+    } else {
+      files.push_back(word);
+    }
+  }
+  if (files.size() > 1) {
+    return usage_error("netdev-times", fmt::format("'{}' is neither rx nor tx, and there is "
+                                                   "a capture already: {}", files[1], files[0]));
+  }
+  if (!options.rx && !options.tx) options.rx = options.tx = true;
+  options.devices = parsed.all("dev");
+  auto input = read_input_options(parsed, "netdev-times", files);
+  if (!input) return pass(input);
+  options.input = std::move(*input);
+  return options;
+}
+
+// Chooses the devices to print. Empty: all.
+class DeviceFilter {
+ public:
+  DeviceFilter(const std::vector<std::string>& wanted, const track::Devices& devices)
+      : wanted_(wanted.begin(), wanted.end()), devices_(devices) {}
+
+  bool operator()(track::DeviceId device) const {
+    return wanted_.empty() || wanted_.contains(devices_.name(device));
+  }
+  bool operator()(const track::ReceiveHunk& hunk) const {
+    const auto chosen = [this](const auto& item) { return (*this)(item.device); };
+    return wanted_.empty() || std::any_of(hunk.packets.begin(), hunk.packets.end(), chosen) ||
+           std::any_of(hunk.polls.begin(), hunk.polls.end(), chosen);
+  }
+
+ private:
+  std::set<std::string, std::less<>> wanted_;
+  const track::Devices& devices_;
+};
+
+// Writes the elements of a JSON array, or the lines of a text, as they come.
+class ElementWriter {
+ public:
+  ElementWriter(TextWriter& out, Format format) : out_(out), json_(format == Format::json) {}
+
+  bool json() const { return json_; }
+  TextWriter& next() {
+    if (json_) out_.write(first_ ? "\n" : ",\n");
+    first_ = false;
+    return out_;
+  }
+
+ private:
+  TextWriter& out_;
+  bool json_;
+  bool first_ = true;
+};
+
+class HunkPrinter : public track::RxSink {
+ public:
+  HunkPrinter(ElementWriter writer, report::Names names, DeviceFilter filter)
+      : writer_(writer), names_(names), filter_(std::move(filter)) {}
+
+  void hunk_settled(const track::ReceiveHunk& hunk) override {
+    if (!filter_(hunk)) return;
+    TextWriter& out = writer_.next();
+    if (writer_.json()) {
+      report::write_hunk_json(hunk, names_, out);
+    } else {
+      report::write_hunk_text(hunk, names_, out);
+    }
+  }
+
+ private:
+  ElementWriter writer_;
+  report::Names names_;
+  DeviceFilter filter_;
+};
+
+class TransmitPrinter : public track::TxSink {
+ public:
+  TransmitPrinter(ElementWriter writer, report::Names names, DeviceFilter filter)
+      : writer_(writer), names_(names), filter_(std::move(filter)) {}
+
+  void packet_closed(const track::TxPacket& packet) override {
+    if (!filter_(packet.device)) return;
+    TextWriter& out = writer_.next();
+    if (writer_.json()) {
+      report::write_transmit_json(packet, names_, out);
+    } else {
+      report::write_transmit_text(packet, names_, out);
+    }
+  }
+
+ private:
+  ElementWriter writer_;
+  report::Names names_;
+  DeviceFilter filter_;
+};
+
+// Trees and chart are two walks over the trace: each is printed while it is read, in bounded memory.
+class NetdevTimes {
+ public:
+  NetdevTimes(stream::Trace& trace, const Options& options, TextWriter& out)
+      : trace_(trace),
+        options_(options),
+        out_(out),
+        comms_(trace.file().cmdlines()),
+        reasons_(drop_reasons(trace.catalog())),
+        symbols_(trace.file().kallsyms()) {}
+
+  track::CaptureFacts print_receives() {
+    track::Devices devices;
+    const report::Names names{devices, comms_, reasons_, symbols_};
+    HunkPrinter printer({out_, options_.input.format}, names, {options_.devices, devices});
+    stream::Dispatcher dispatcher(trace_.catalog());
+    track::RxTracker rx(devices, comms_, printer);
+    subscribe<IrqHandlerEntry, IrqHandlerExit, SoftirqRaise, SoftirqEntry, SoftirqExit, NapiPoll,
+              NetifReceiveSkb, TcpProbe, SkbCopyDatagramIovec, ConsumeSkb, KfreeSkb, NetDevQueue>(
+        dispatcher, rx);
+    dispatcher.subscribe_loss(rx);
+    track::CaptureFacts facts = walk(dispatcher);
+    rx.finish();
+    rx_counters_ = rx.counters();
+    return facts;
+  }
+
+  track::CaptureFacts print_transmits() {
+    track::Devices devices;
+    const report::Names names{devices, comms_, reasons_, symbols_};
+    if (options_.input.format == Format::text) report::write_transmit_header(out_);
+    TransmitPrinter printer({out_, options_.input.format}, names, {options_.devices, devices});
+    stream::Dispatcher dispatcher(trace_.catalog());
+    const bool has_start_xmit = trace_.catalog().find(NetDevStartXmit::name) != nullptr;
+    track::TxTracker tx(devices, reasons_, printer, has_start_xmit);
+    subscribe<NetDevQueue, NetDevStartXmit, NetDevXmit, NetifRx, NapiGroReceiveEntry,
+              NetifReceiveSkb, ConsumeSkb, KfreeSkb>(dispatcher, tx);
+    dispatcher.subscribe_loss(tx);
+    track::CaptureFacts facts = walk(dispatcher);
+    tx.finish();
+    tx_counters_ = tx.counters();
+    return facts;
+  }
+
+  const track::RxCounters& rx_counters() const { return rx_counters_; }
+  const track::TxCounters& tx_counters() const { return tx_counters_; }
+
+ private:
+  template <class... Events, class Tracker>
+  static void subscribe(stream::Dispatcher& dispatcher, Tracker& tracker) {
+    (dispatcher.subscribe<Events>(tracker), ...);
+  }
+
+  track::CaptureFacts walk(stream::Dispatcher& dispatcher) {
+    track::CaptureFacts facts = start_facts(trace_);
+    run_events(trace_, dispatcher, facts);
+    return facts;
+  }
+
+  stream::Trace& trace_;
+  const Options& options_;
+  TextWriter& out_;
+  track::Comms comms_;
+  track::DropReasons reasons_;
+  Symbols symbols_;
+  track::RxCounters rx_counters_;
+  track::TxCounters tx_counters_;
+};
+
+void print_text(const Options& options, NetdevTimes& times, TextWriter& out,
+                track::CaptureFacts& facts) {
+  if (options.rx) facts = times.print_receives();
+  if (options.tx) facts = times.print_transmits();
+  if (options.rx) report::write_rx_summary(times.rx_counters(), out);
+  if (options.tx) report::write_tx_summary(times.tx_counters(), out);
+  report::write_loss_summary(facts, out);
+}
+
+void print_json(const Options& options, NetdevTimes& times, TextWriter& out,
+                track::CaptureFacts& facts) {
+  out.write("{\"rx\":[");
+  if (options.rx) facts = times.print_receives();
+  out.write("],\n\"tx\":[");
+  if (options.tx) facts = times.print_transmits();
+  out.write("],\n\"summary\":");
+  report::write_summary_json(times.rx_counters(), times.tx_counters(), facts, out);
+  out.write("}\n");
+}
+
+Result<int> run_netdev_times(const Options& options) {
+  auto trace = stream::Trace::open(options.input.path, options.input.buffer);
+  if (!trace) return pass(trace);
+  TextWriter out(STDOUT_FILENO);
+  NetdevTimes times(*trace, options, out);
+  track::CaptureFacts facts;
+  if (options.input.format == Format::json) {
+    print_json(options, times, out, facts);
+  } else {
+    print_text(options, times, out, facts);
+  }
+  if (auto written = out.flush(); !written) return pass(written);
+  return exit_status(facts, options.input.strict);
+}
+
+}  // namespace
+
+int netdev_times(std::span<const std::string> words) {
+  const Arguments arguments = make_arguments();
+  const auto parsed = arguments.parse(words);
+  if (!parsed) return complain(parsed.error());
+  if (parsed->has("help")) return arguments.print_help();
+  const auto options = read_options(*parsed);
+  if (!options) return complain(options.error());
+  const auto status = run_netdev_times(*options);
+  return status ? *status : complain(status.error());
+}
+
+}  // namespace skbtrail::cli
