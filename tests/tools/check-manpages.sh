@@ -15,9 +15,9 @@ complain() {
 
 verbs() { "$skbtrail" help | sed -n 's/^  \([a-z][a-z-]*\)  *.*/\1/p'; }
 
-# The options that the lines beginning with a dash define, by their long names.
+# An option's line in --help is "  -o [ --output ] FILE  text" or "  --output FILE  text".
 options_of_help() {
-  "$skbtrail" "$1" --help | sed -n 's/^ *-/-/p' | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u
+  "$skbtrail" "$1" --help | sed -nE 's/^ +(-. \[ )?(--[a-z][a-z0-9-]+).*/\2/p' | sort -u
 }
 # An option's entry in a page is a line such as: *-o*, *--output* _FILE_
 options_of_page() { grep -E '^\*-' "$1" | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u; }
