@@ -85,13 +85,16 @@ Result<void> CpuReader::finish() {
 }
 
 void CpuReader::run() {
-  Drained drained = Drained::empty;
+  bool announced_scrap = false;
+  Drained drained = Drained::pages;
   while (drained != Drained::failed && !stopping_) {
-    // After a page that was not full only the clock counts: kernels without a watermark
-    // (before 6.1) call the buffer readable at its first event, and a page per event would be read.
+    // Kernels without a watermark (before 6.1) call the buffer readable at its first event. Such a
+    // kernel would be asked again and again, and a page per event be read: then only the clock
+    // counts.
     std::array<pollfd, 2> files{pollfd{wake_.get(), POLLIN, 0}, pollfd{pipe_.get(), POLLIN, 0}};
-    ::poll(files.data(), drained == Drained::partial ? 1 : 2, kPollMs);
+    ::poll(files.data(), announced_scrap ? 1 : 2, kPollMs);
     drained = drain(false);
+    announced_scrap = drained == Drained::scrap && files[1].revents != 0;
   }
   if (drained != Drained::failed) drain(true);
   cpu_time_ = thread_cpu_time();
@@ -100,18 +103,20 @@ void CpuReader::run() {
 // Reads sub-buffers until there are none, or until one comes that the writer was still on: chasing
 // the writer would fill the file with nearly empty pages.
 CpuReader::Drained CpuReader::drain(bool to_the_end) {
-  for (;;) {
+  for (bool first = true;; first = false) {
     if (used_ == capacity_ && !flush()) return Drained::failed;
     char* page = buffer_.get() + used_;
     // Exactly one sub-buffer per call: a shorter read would continue on the same page.
     const ssize_t count = ::read(pipe_.get(), page, source_.page_size);
     if (count < 0 && errno == EINTR) continue;
-    if (count == 0 || (count < 0 && errno == EAGAIN)) return Drained::empty;
-    if (count < 0)
+    if (count == 0 || (count < 0 && errno == EAGAIN)) return Drained::pages;
+    if (count < 0) {
       return failed(fmt::format("cannot read CPU {}: {}", source_.cpu, errno_text(errno)));
+    }
     std::memset(page + count, 0, source_.page_size - static_cast<std::size_t>(count));
     used_ += source_.page_size;
-    if (!to_the_end && committed(page) < source_.page_size / 2) return Drained::partial;
+    const bool part_filled = committed(page) < source_.page_size / 2;
+    if (part_filled && !to_the_end) return first ? Drained::scrap : Drained::pages;
   }
 }
 

@@ -44,7 +44,8 @@ class CpuReader {
  private:
   CpuReader(Source source, Fd pipe, Fd spool, int alarm);
   void run();
-  enum class Drained { empty, partial, failed };
+  // scrap: no more than one page, and that not half full.
+  enum class Drained { pages, scrap, failed };
   Drained drain(bool to_the_end);
   bool flush();
   Drained failed(const std::string& what);

@@ -25,7 +25,7 @@ enum class Present { nothing, capture };
 
 tl::unexpected<Error> refuse(const fs::path& path, std::string_view what) {
   return fail(ErrorKind::usage,
-              "{} {}: it would be replaced by the capture; choose another -o FILE", path.string(),
+              "{} {}: a capture does not replace it; choose another -o FILE", path.string(),
               what);
 }
 
