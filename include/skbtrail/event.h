@@ -1,6 +1,6 @@
-// How a typed event is declared: a struct whose members carry the values, and one constexpr list that
-// says which field of the trace's own format text fills which member. Nothing else is needed to
-// subscribe to it (see Dispatcher), so a program can declare events of its own, probes included:
+// How a typed event is declared: a struct whose members carry the values, and one constexpr list
+// that says which field of the trace's own format text fills which member. Nothing else is needed
+// to subscribe to it (see Dispatcher), so a program can declare events of its own, probes included:
 //
 //   struct NetifReceiveSkb {
 //     static constexpr EventName name{"net", "netif_receive_skb"};

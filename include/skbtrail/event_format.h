@@ -14,11 +14,12 @@ namespace skbtrail {
 
 struct FieldFormat {
   std::string name;
-  std::string type;  // as written, without the name: "__data_loc char[]", "unsigned int", "char[16]"
+  std::string
+      type;  // as written, without the name: "__data_loc char[]", "unsigned int", "char[16]"
   std::uint32_t offset = 0;
   std::uint32_t size = 0;
   bool is_signed = false;
-  bool is_array = false;  // a fixed array: offset and size are those of the bytes themselves
+  bool is_array = false;     // a fixed array: offset and size are those of the bytes themselves
   bool is_data_loc = false;  // u32: low 16 bits offset from the record's start, high 16 bits length
   bool is_rel_loc = false;   // the same, offset counted from the end of this field (5.17+)
 };
@@ -33,9 +34,9 @@ struct EventFormat {
   const FieldFormat* find(std::string_view field_name) const;
 };
 
-// Parses one `format` file. Own parser of about a screen, because the text comes from other people's
-// files and libtraceevent 1.7.1 crashes on damaged ones, print format or not (tests hold the two equal
-// on every format of every kernel we have).
+// Parses one `format` file. Own parser of about a screen, because the text comes from other
+// people's files and libtraceevent 1.7.1 crashes on damaged ones, print format or not (tests hold
+// the two equal on every format of every kernel we have).
 Result<EventFormat> parse_event_format(std::string_view system, std::string_view text);
 
 // The names a __print_symbolic() in the print format gives the values of `field`, e.g. the drop

@@ -3,12 +3,10 @@
 
 #include <cstdint>
 
+#include "skbtrail/loss.h"
 #include "skbtrail/units.h"
 
 namespace skbtrail {
-
-// lost_before when the kernel flagged a gap but had no room on the page to store its size.
-inline constexpr std::uint64_t kLostUnknown = ~std::uint64_t{0};
 
 // A view into a mapped page: `data` is valid as long as the Trace it came from.
 struct RawEvent {
@@ -17,7 +15,8 @@ struct RawEvent {
   std::uint32_t size = 0;              // bytes at data; may include up to 3 bytes of padding
   std::uint16_t id = 0;                // common_type: the ID: line of the event's format
   CpuId cpu = 0;
-  std::uint64_t lost_before = 0;  // events lost on this CPU between the previous event and this one
+  // Events lost on this CPU between the previous event and this one, or kLostUnknown.
+  std::uint64_t lost_before = 0;
 };
 
 }  // namespace skbtrail

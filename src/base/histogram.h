@@ -1,6 +1,6 @@
-// Durations in log-linear buckets: 64 per power of two, so a percentile is off by at most 1/64 of its
-// value (1.6 %), and the sum of two histograms is the histogram of the sum. Minimum, maximum, count and
-// total are exact.
+// Durations in log-linear buckets: 64 per power of two, so a percentile is off by at most 1/64 of
+// its value (1.6 %), and the sum of two histograms is the histogram of the sum. Minimum, maximum,
+// count and total are exact.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class Histogram {
   std::uint64_t total() const { return total_; }
   std::uint64_t max() const { return max_; }
 
-  // The smallest value that at least `share` (0..1) of all values do not exceed, rounded up to the end of
-  // its bucket but never above max(). 0 when empty.
+  // The smallest value that at least `share` (0..1) of all values do not exceed, rounded up to the
+  // end of its bucket but never above max(). 0 when empty.
   std::uint64_t percentile(double share) const {
     const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_) + 0.999999);
     std::uint64_t seen = 0;

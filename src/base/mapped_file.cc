@@ -24,7 +24,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     return fail(ErrorKind::failed, "cannot stat {}: {}", path, errno_text(errno));
   }
   if (!S_ISREG(status.st_mode)) {
-    return fail(ErrorKind::usage, "{} is not a regular file: a capture is read by mapping it", path);
+    return fail(ErrorKind::usage, "{} is not a regular file: a capture is read by mapping it",
+                path);
   }
   MappedFile file;
   if (status.st_size == 0) return file;

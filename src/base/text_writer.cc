@@ -19,7 +19,8 @@ Result<void> TextWriter::flush() {
     }
   }
   buffer_.clear();
-  if (error_ != 0) return fail(ErrorKind::failed, "cannot write the output: {}", errno_text(error_));
+  if (error_ != 0)
+    return fail(ErrorKind::failed, "cannot write the output: {}", errno_text(error_));
   return {};
 }
 

@@ -1,5 +1,6 @@
-// Buffered text to a file descriptor. A failed write is kept and told at the end: a full disk must not end
-// in a truncated report and exit status 0. (A closed pipe ends the process by SIGPIPE, as with cat.)
+// Buffered text to a file descriptor. A failed write is kept and told at the end: a full disk must
+// not end in a truncated report and exit status 0. (A closed pipe ends the process by SIGPIPE, as
+// with cat.)
 #pragma once
 
 #include <fmt/format.h>

@@ -1,50 +1,8 @@
 #include "cli/input.h"
 
-#include <algorithm>
-#include <charconv>
-
-#include "cli/exit_status.h"
-#include "event/skb.h"
+#include <fmt/format.h>
 
 namespace skbtrail::cli {
-namespace {
-
-// "CPU: 0" or "overrun: 12" -> 0, 12 when the line starts with the key.
-bool stat_value(std::string_view line, std::string_view key, std::uint64_t& value) {
-  if (!line.starts_with(key)) return false;
-  line.remove_prefix(key.size());
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  return std::from_chars(line.data(), line.data() + line.size(), value).ec == std::errc{};
-}
-
-// per_cpu/cpuN/stats as trace-cmd and we store it, "CPU: N" in front.
-track::CpuLossCounters parse_stats(std::string_view text) {
-  track::CpuLossCounters counters;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    std::uint64_t cpu = 0;
-    if (stat_value(line, "CPU:", cpu)) counters.cpu = static_cast<CpuId>(cpu);
-    stat_value(line, "overrun:", counters.overrun);
-    stat_value(line, "commit overrun:", counters.commit_overrun);
-    stat_value(line, "dropped events:", counters.dropped);
-  }
-  return counters;
-}
-
-void add_page_damage(const stream::Trace& trace, const stream::Merge& merge,
-                     track::CaptureFacts& facts) {
-  const std::vector<ring::CpuDamage> damage = merge.damage();
-  for (std::size_t i = 0; i < damage.size(); ++i) {
-    if (damage[i].pages == 0) continue;
-    facts.damage.push_back(
-        fmt::format("CPU {}: {} damaged pages, the first at page {}; their events are missing",
-                    trace.buffer().cpus[i].cpu, damage[i].pages, damage[i].first_page));
-  }
-}
-
-}  // namespace
 
 void add_input_options(Arguments& arguments) {
   arguments.value("input,i", "FILE", "the capture to read (default: trace.dat)");
@@ -69,67 +27,6 @@ Result<Input> read_input_options(const Parsed& parsed, const std::string& verb,
   }
   input.format = format == "json" ? Format::json : Format::text;
   return input;
-}
-
-track::CaptureFacts start_facts(const stream::Trace& trace) {
-  const tracedat::Reader& file = trace.file();
-  track::CaptureFacts facts;
-  facts.file = file.path();
-  facts.file_size = file.file_size();
-  facts.version = file.version();
-  facts.compression = file.compression();
-  facts.buffer = trace.buffer().name;
-  facts.other_buffers = trace.other_buffers();
-  facts.clock = trace.buffer().clock;
-  facts.uname = file.uname();
-  facts.cpus = std::max(file.cpu_count(), static_cast<std::uint32_t>(trace.buffer().cpus.size()));
-  facts.damage = file.damage();
-  for (const std::string_view text : file.cpu_stats()) {
-    const track::CpuLossCounters counters = parse_stats(text);
-    if (counters.total() > 0) facts.counters.push_back(counters);
-  }
-  return facts;
-}
-
-void run_events(const stream::Trace& trace, stream::Dispatcher& dispatcher,
-                track::CaptureFacts& facts) {
-  track::LossTracker loss(facts);
-  dispatcher.subscribe_loss(loss);
-  stream::Merge merge = trace.events();
-  RawEvent event;
-  // From here on events come in the order in which they happened.
-  bool first = true;
-  while (merge.next(event)) {
-    if (first) facts.first = event.time;
-    first = false;
-    dispatcher.dispatch(event);
-  }
-  facts.last = std::max(event.time, facts.first);
-  facts.undecodable = dispatcher.undecodable();
-  for (std::size_t id = 0; id < dispatcher.counts().size(); ++id) {
-    const std::uint64_t count = dispatcher.counts()[id];
-    if (count == 0) continue;
-    facts.events += count;
-    facts.counts.push_back({trace.catalog().name(static_cast<std::uint16_t>(id)), count});
-  }
-  std::stable_sort(facts.counts.begin(), facts.counts.end(),
-                   [](const auto& a, const auto& b) { return a.count > b.count; });
-  for (const auto& [name, reason] : dispatcher.missing()) {
-    facts.missing.push_back(reason.empty() ? name + " (not in this capture)" : reason);
-  }
-  add_page_damage(trace, merge, facts);
-}
-
-track::DropReasons drop_reasons(const stream::EventCatalog& catalog) {
-  const tracedat::FormatText* text = catalog.find(KfreeSkb::name);
-  if (text == nullptr) return track::DropReasons();
-  const auto format = parse_event_format(text->system, text->text);
-  return format ? track::DropReasons(symbolic_names(*format, "reason")) : track::DropReasons();
-}
-
-int exit_status(const track::CaptureFacts& facts, bool strict) {
-  if (!facts.damage.empty()) return kDamaged;
-  return strict && !facts.lossless() ? kEventsLost : kOk;
 }
 
 }  // namespace skbtrail::cli

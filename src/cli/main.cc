@@ -16,8 +16,10 @@ namespace {
 
 constexpr std::array kVerbs{
     Verb{"record", "capture what the kernel does with network packets", record},
-    Verb{"report", "the first look at a capture: loss, packets, stages, drops, the slowest", report},
-    Verb{"netdev-times", "receive trees and transmit chart, as perf's script prints them", netdev_times},
+    Verb{"report", "the first look at a capture: loss, packets, stages, drops, the slowest",
+         report},
+    Verb{"netdev-times", "receive trees and transmit chart, as perf's script prints them",
+         netdev_times},
     Verb{"list", "profiles, events and devices to record", list},
 };
 

@@ -8,19 +8,22 @@
 
 #include "cli/exit_status.h"
 #include "cli/input.h"
+#include "cli/pipeline.h"
 #include "cli/verb.h"
 
 namespace skbtrail::cli {
 namespace {
 
 Arguments make_arguments() {
-  Arguments arguments({"netdev-times", "[rx] [tx] [FILE]",
-                       "A tree for every run of NET_RX that received or polled, and a chart of every\n"
-                       "packet sent, as perf's script of that name prints them. Both without a word.",
-                       "  skbtrail netdev-times\n"
-                       "  skbtrail netdev-times rx --dev eth0 -i web.dat | less"});
+  Arguments arguments(
+      {"netdev-times", "[rx] [tx] [FILE]",
+       "A tree for every run of NET_RX that received or polled, and a chart of every\n"
+       "packet sent, as perf's script of that name prints them. Both without a word.",
+       "  skbtrail netdev-times\n"
+       "  skbtrail netdev-times rx --dev eth0 -i web.dat | less"});
   add_input_options(arguments);
-  arguments.values("dev,d", "DEV", "only hunks with packets or polls of this device, only its transmits");
+  arguments.values("dev,d", "DEV",
+                   "only hunks with packets or polls of this device, only its transmits");
   arguments.positional("word", 3);
   return arguments;
 }
@@ -46,7 +49,8 @@ Result<Options> read_options(const Parsed& parsed) {
   }
   if (files.size() > 1) {
     return usage_error("netdev-times", fmt::format("'{}' is neither rx nor tx, and there is "
-                                                   "a capture already: {}", files[1], files[0]));
+                                                   "a capture already: {}",
+                                                   files[1], files[0]));
   }
   if (!options.rx && !options.tx) options.rx = options.tx = true;
   options.devices = parsed.all("dev");
@@ -136,7 +140,8 @@ class TransmitPrinter : public track::TxSink {
   DeviceFilter filter_;
 };
 
-// Trees and chart are two walks over the trace: each is printed while it is read, in bounded memory.
+// Trees and chart are two walks over the trace: each is printed while it is read, in bounded
+// memory.
 class NetdevTimes {
  public:
   NetdevTimes(stream::Trace& trace, const Options& options, TextWriter& out)
@@ -153,10 +158,7 @@ class NetdevTimes {
     HunkPrinter printer({out_, options_.input.format}, names, {options_.devices, devices});
     stream::Dispatcher dispatcher(trace_.catalog());
     track::RxTracker rx(devices, comms_, printer);
-    subscribe<IrqHandlerEntry, IrqHandlerExit, SoftirqRaise, SoftirqEntry, SoftirqExit, NapiPoll,
-              NetifReceiveSkb, TcpProbe, SkbCopyDatagramIovec, ConsumeSkb, KfreeSkb, NetDevQueue>(
-        dispatcher, rx);
-    dispatcher.subscribe_loss(rx);
+    subscribe_packets(dispatcher, rx);
     track::CaptureFacts facts = walk(dispatcher);
     rx.finish();
     rx_counters_ = rx.counters();
@@ -169,11 +171,8 @@ class NetdevTimes {
     if (options_.input.format == Format::text) report::write_transmit_header(out_);
     TransmitPrinter printer({out_, options_.input.format}, names, {options_.devices, devices});
     stream::Dispatcher dispatcher(trace_.catalog());
-    const bool has_start_xmit = trace_.catalog().find(NetDevStartXmit::name) != nullptr;
-    track::TxTracker tx(devices, reasons_, printer, has_start_xmit);
-    subscribe<NetDevQueue, NetDevStartXmit, NetDevXmit, NetifRx, NapiGroReceiveEntry,
-              NetifReceiveSkb, ConsumeSkb, KfreeSkb>(dispatcher, tx);
-    dispatcher.subscribe_loss(tx);
+    track::TxTracker tx(devices, reasons_, printer, has_start_xmit(trace_.catalog()));
+    subscribe_packets(dispatcher, tx);
     track::CaptureFacts facts = walk(dispatcher);
     tx.finish();
     tx_counters_ = tx.counters();
@@ -184,11 +183,6 @@ class NetdevTimes {
   const track::TxCounters& tx_counters() const { return tx_counters_; }
 
  private:
-  template <class... Events, class Tracker>
-  static void subscribe(stream::Dispatcher& dispatcher, Tracker& tracker) {
-    (dispatcher.subscribe<Events>(tracker), ...);
-  }
-
   track::CaptureFacts walk(stream::Dispatcher& dispatcher) {
     track::CaptureFacts facts = start_facts(trace_);
     run_events(trace_, dispatcher, facts);

@@ -5,25 +5,22 @@
 
 #include "cli/exit_status.h"
 #include "cli/input.h"
+#include "cli/pipeline.h"
 #include "cli/verb.h"
 
 namespace skbtrail::cli {
 namespace {
 
 Arguments make_arguments() {
-  Arguments arguments({"report", "[FILE]",
-                       "The first look at a capture: what was lost, events, packets per device and\n"
-                       "outcome, drops, how long the stages took, the slowest packets.",
-                       "  skbtrail report\n"
-                       "  skbtrail report --format json web.dat | jq .stages"});
+  Arguments arguments(
+      {"report", "[FILE]",
+       "The first look at a capture: what was lost, events, packets per device and\n"
+       "outcome, drops, how long the stages took, the slowest packets.",
+       "  skbtrail report\n"
+       "  skbtrail report --format json web.dat | jq .stages"});
   add_input_options(arguments);
   arguments.positional("file", 1);
   return arguments;
-}
-
-template <class... Events, class Tracker>
-void subscribe(stream::Dispatcher& dispatcher, Tracker& tracker) {
-  (dispatcher.subscribe<Events>(tracker), ...);
 }
 
 Result<int> run_report(const Input& input) {
@@ -35,16 +32,10 @@ Result<int> run_report(const Input& input) {
   track::Devices devices;
   track::PacketStats stats;
   stream::Dispatcher dispatcher(trace->catalog());
-  const bool has_start_xmit = trace->catalog().find(NetDevStartXmit::name) != nullptr;
   track::RxTracker rx(devices, comms, stats);
-  track::TxTracker tx(devices, reasons, stats, has_start_xmit);
-  subscribe<IrqHandlerEntry, IrqHandlerExit, SoftirqRaise, SoftirqEntry, SoftirqExit, NapiPoll,
-            NetifReceiveSkb, TcpProbe, SkbCopyDatagramIovec, ConsumeSkb, KfreeSkb, NetDevQueue>(
-      dispatcher, rx);
-  subscribe<NetDevQueue, NetDevStartXmit, NetDevXmit, NetifRx, NapiGroReceiveEntry,
-            NetifReceiveSkb, ConsumeSkb, KfreeSkb>(dispatcher, tx);
-  dispatcher.subscribe_loss(rx);
-  dispatcher.subscribe_loss(tx);
+  track::TxTracker tx(devices, reasons, stats, has_start_xmit(trace->catalog()));
+  subscribe_packets(dispatcher, rx);
+  subscribe_packets(dispatcher, tx);
 
   track::CaptureFacts facts = start_facts(*trace);
   run_events(*trace, dispatcher, facts);
@@ -53,8 +44,8 @@ Result<int> run_report(const Input& input) {
 
   Symbols symbols(trace->file().kallsyms());
   const int status = exit_status(facts, input.strict);
-  const report::ReportResult result = report::make_report(
-      std::move(facts), stats, rx, tx, {devices, comms, reasons, symbols});
+  const report::ReportResult result =
+      report::make_report(std::move(facts), stats, rx, tx, {devices, comms, reasons, symbols});
   TextWriter out(STDOUT_FILENO);
   if (input.format == Format::json) {
     report::write_json(result, out);

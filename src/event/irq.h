@@ -15,8 +15,8 @@ struct IrqHandlerEntry {
   static constexpr EventName name{"irq", "irq_handler_entry"};
   std::int32_t irq = 0;
   std::string_view handler;
-  static constexpr auto fields = std::tuple{field("irq", &IrqHandlerEntry::irq),
-                                            field("name", &IrqHandlerEntry::handler)};
+  static constexpr auto fields =
+      std::tuple{field("irq", &IrqHandlerEntry::irq), field("name", &IrqHandlerEntry::handler)};
 };
 
 struct IrqHandlerExit {
@@ -44,8 +44,8 @@ struct SoftirqExit {
   static constexpr auto fields = std::tuple{field("vec", &SoftirqExit::vec)};
 };
 
-// Emitted after the poll function returned (__napi_poll(), net/core/dev.c). The device of the per-CPU
-// backlog (lo, veth, RPS) reads "(no_device)".
+// Emitted after the poll function returned (__napi_poll(), net/core/dev.c). The device of the
+// per-CPU backlog (lo, veth, RPS) reads "(no_device)".
 struct NapiPoll {
   static constexpr EventName name{"napi", "napi_poll"};
   NapiAddr napi{};

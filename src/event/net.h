@@ -14,9 +14,9 @@ struct NetifReceiveSkb {
   SkbAddr skbaddr{};
   std::uint32_t len = 0;  // the MAC header is already pulled
   std::string_view device;
-  static constexpr auto fields = std::tuple{field("skbaddr", &NetifReceiveSkb::skbaddr),
-                                            field("len", &NetifReceiveSkb::len),
-                                            field("name", &NetifReceiveSkb::device)};
+  static constexpr auto fields =
+      std::tuple{field("skbaddr", &NetifReceiveSkb::skbaddr), field("len", &NetifReceiveSkb::len),
+                 field("name", &NetifReceiveSkb::device)};
 };
 
 // netif_rx_internal(): queued to the per-CPU backlog (lo, veth without NAPI).

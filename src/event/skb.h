@@ -25,8 +25,8 @@ struct ConsumeSkb {
   static constexpr auto fields = std::tuple{field("skbaddr", &ConsumeSkb::skbaddr)};
 };
 
-// Bytes of the skb were copied to user space; several times for partial reads, and also for MSG_PEEK.
-// Linear UDP skbs are copied without it (copy_linear_skb()).
+// Bytes of the skb were copied to user space; several times for partial reads, and also for
+// MSG_PEEK. Linear UDP skbs are copied without it (copy_linear_skb()).
 struct SkbCopyDatagramIovec {
   static constexpr EventName name{"skb", "skb_copy_datagram_iovec"};
   SkbAddr skbaddr{};

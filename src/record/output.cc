@@ -24,9 +24,8 @@ constexpr off_t kReserve = 32 << 20;
 enum class Present { nothing, capture };
 
 tl::unexpected<Error> refuse(const fs::path& path, std::string_view what) {
-  return fail(ErrorKind::usage,
-              "{} {}: a capture does not replace it; choose another -o FILE", path.string(),
-              what);
+  return fail(ErrorKind::usage, "{} {}: a capture does not replace it; choose another -o FILE",
+              path.string(), what);
 }
 
 bool starts_like_capture(const fs::path& path) {

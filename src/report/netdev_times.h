@@ -1,5 +1,6 @@
-// perf's netdev-times, in its format, from our trackers: a tree per receive hunk, a chart of transmits.
-// Written while the trace is read; what the format has no place for stands behind its lines.
+// perf's netdev-times, in its format, from our trackers: a tree per receive hunk, a chart of
+// transmits. Written while the trace is read; what the format has no place for stands behind its
+// lines.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// Stable keys: documented in skbtrail-netdev-times(1). Times are integer nanoseconds on the capture's clock.
+// Stable keys: documented in skbtrail-netdev-times(1). Times are integer nanoseconds on the
+// capture's clock.
 #include <boost/json.hpp>
 
 #include "report/netdev_times.h"

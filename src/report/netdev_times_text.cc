@@ -135,7 +135,8 @@ void write_rx_summary(const track::RxCounters& counters, TextWriter& out) {
               human_count(counters.late_ends));
   }
   if (counters.crossed_loss > 0) {
-    out.print("# rx: {} packets alive while events were lost\n", human_count(counters.crossed_loss));
+    out.print("# rx: {} packets alive while events were lost\n",
+              human_count(counters.crossed_loss));
   }
 }
 
@@ -147,7 +148,8 @@ void write_tx_summary(const track::TxCounters& counters, TextWriter& out) {
               human_count(counters.unmatched_starts), human_count(counters.unmatched_xmits));
   }
   if (counters.crossed_loss > 0) {
-    out.print("# tx: {} packets alive while events were lost\n", human_count(counters.crossed_loss));
+    out.print("# tx: {} packets alive while events were lost\n",
+              human_count(counters.crossed_loss));
   }
 }
 

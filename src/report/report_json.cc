@@ -11,11 +11,11 @@ namespace json = boost::json;
 json::object capture_json(const track::CaptureFacts& capture) {
   json::array gaps;
   for (const LossWindow& gap : capture.gaps) {
-    gaps.push_back({{"cpu", gap.cpu},
-                    {"from_ns", gap.from},
-                    {"to_ns", gap.to},
-                    {"events", gap.events == kLostUnknown ? json::value(nullptr)
-                                                          : json::value(gap.events)}});
+    gaps.push_back(
+        {{"cpu", gap.cpu},
+         {"from_ns", gap.from},
+         {"to_ns", gap.to},
+         {"events", gap.events == kLostUnknown ? json::value(nullptr) : json::value(gap.events)}});
   }
   json::array lost_per_cpu;
   for (const track::CpuLossCounters& cpu : capture.counters) {
@@ -107,13 +107,12 @@ void write_json(const ReportResult& report, TextWriter& out) {
                       {"p999_ns", row.p999},
                       {"max_ns", row.max}});
   }
-  const json::object unmatched{
-      {"copies", report.rx_counters.unmatched_copies},
-      {"starts", report.tx_counters.unmatched_starts},
-      {"xmits", report.tx_counters.unmatched_xmits},
-      {"crossed_loss", report.crossed_loss},
-      {"negative_intervals", report.backwards},
-      {"completed_before_xmit", report.completed_early}};
+  const json::object unmatched{{"copies", report.rx_counters.unmatched_copies},
+                               {"starts", report.tx_counters.unmatched_starts},
+                               {"xmits", report.tx_counters.unmatched_xmits},
+                               {"crossed_loss", report.crossed_loss},
+                               {"negative_intervals", report.backwards},
+                               {"completed_before_xmit", report.completed_early}};
   const json::object document{
       {"capture", capture_json(report.capture)},
       {"events", std::move(events)},

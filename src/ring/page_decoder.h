@@ -5,15 +5,16 @@
 //   offset 16  data, `commit` bytes of it in use
 //
 // commit: bits 0-26 are the length (kbuffer masks 27 bits; a sub-buffer is at most 128 KiB), bit 31
-// RB_MISSED_EVENTS, bit 30 RB_MISSED_STORED. The kernel adds the flags as an int, so a 64-bit commit
-// arrives sign-extended with its upper half all ones (ring_buffer_read_page(), kernel/trace/
+// RB_MISSED_EVENTS, bit 30 RB_MISSED_STORED. The kernel adds the flags as an int, so a 64-bit
+// commit arrives sign-extended with its upper half all ones (ring_buffer_read_page(), kernel/trace/
 // ring_buffer.c, 6.18: local_add(RB_MISSED_EVENTS, ...)); never take it for a size. With STORED the
 // count lies as an unsigned long right behind the data.
 //
 // An event starts with a u32: type_len in the low 5 bits, time_delta in the upper 27.
 //   1..28  data, type_len * 4 bytes of it
 //   0      data; array[0] = 4 + bytes of it
-//   29     padding: time_delta 0 = rest of the page is empty; else a discarded event of 4 + array[0]
+//   29     padding: time_delta 0 = rest of the page is empty; else a discarded event of 4 +
+//   array[0]
 //          bytes, whose delta counts
 //   30     time extend: time += array[0] << 27 | time_delta
 //   31     absolute time stamp: the low 59 bits of a time; the upper 5 come from the time before it
@@ -37,8 +38,8 @@ enum class PageDamage {
 
 class PageDecoder {
  public:
-  // Starts on a page. `page` must stay mapped while events of it are in use. Returns what is wrong with
-  // the page header; with anything but `none` the page has no events.
+  // Starts on a page. `page` must stay mapped while events of it are in use. Returns what is wrong
+  // with the page header; with anything but `none` the page has no events.
   PageDamage start(std::span<const std::uint8_t> page, CpuId cpu);
 
   // The next event, or false at the end of the page or at damage.

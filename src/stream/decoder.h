@@ -88,7 +88,8 @@ class Decoder {
     return decoder;
   }
 
-  // False when the record is shorter than its format says. Strings in `out` live as long as the trace.
+  // False when the record is shorter than its format says. Strings in `out` live as long as the
+  // trace.
   bool decode(const RawEvent& event, Event& out) const {
     if (event.size < needed_) return false;
     decode_fields(event, out, std::make_index_sequence<kFieldCount>());

@@ -3,8 +3,8 @@
 namespace skbtrail::stream {
 namespace {
 
-// The layout without which no trace was ever written (struct trace_entry, 2.6.30 to 6.18); what a trace's
-// own formats say comes first, because RT kernels add fields.
+// The layout without which no trace was ever written (struct trace_entry, 2.6.30 to 6.18); what a
+// trace's own formats say comes first, because RT kernels add fields.
 constexpr FieldLocation kUsualFlags{2, 1, false, false, false, true};
 constexpr FieldLocation kUsualPid{4, 4, true, false, false, true};
 
@@ -25,7 +25,8 @@ Dispatcher::Dispatcher(const EventCatalog& catalog)
   if (!format) return;
   common_flags_ = common_field(*format, "common_flags", kUsualFlags);
   common_pid_ = common_field(*format, "common_pid", kUsualPid);
-  if (common_flags_.offset >= common_pid_.offset) {  // decode_header() checks the end of the pid only
+  if (common_flags_.offset >=
+      common_pid_.offset) {  // decode_header() checks the end of the pid only
     common_flags_ = kUsualFlags;
     common_pid_ = kUsualPid;
   }

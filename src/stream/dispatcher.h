@@ -1,5 +1,6 @@
-// Hands the events of a trace to those who subscribed to them, decoded. The only way an analysis sees
-// events: a tracker is any type with `void on(const EventHeader&, const E&)` for the events it takes.
+// Hands the events of a trace to those who subscribed to them, decoded. The only way an analysis
+// sees events: a tracker is any type with `void on(const EventHeader&, const E&)` for the events it
+// takes.
 //
 //   Dispatcher dispatcher(catalog);
 //   dispatcher.subscribe<NetifReceiveSkb>(rx);
@@ -28,23 +29,24 @@ class Dispatcher {
   // `catalog` must outlive the dispatcher.
   explicit Dispatcher(const EventCatalog& catalog);
 
-  // True when the trace can have this event. `tracker` must outlive the dispatcher; trackers of one event
-  // are called in the order in which they subscribed.
+  // True when the trace can have this event. `tracker` must outlive the dispatcher; trackers of one
+  // event are called in the order in which they subscribed.
   template <class Event, class Tracker>
   bool subscribe(Tracker& tracker) {
     Route<Event>* route = find_or_bind<Event>();
     if (route == nullptr) return false;
-    route->subscribers.push_back({&tracker, [](void* target, const EventHeader& header,
-                                               const Event& event) {
-                                    static_cast<Tracker*>(target)->on(header, event);
-                                  }});
+    route->subscribers.push_back(
+        {&tracker, [](void* target, const EventHeader& header, const Event& event) {
+           static_cast<Tracker*>(target)->on(header, event);
+         }});
     return true;
   }
 
   void dispatch(const RawEvent& raw) {
     if (raw.id >= counts_.size()) grow(raw.id);
     ++counts_[raw.id];
-    if (raw.lost_before != 0) [[unlikely]] loss(raw);
+    if (raw.lost_before != 0) [[unlikely]]
+      loss(raw);
     set_last_time(raw);
     const Entry& entry = table_[raw.id];
     if (entry.run == nullptr) return;
@@ -122,7 +124,8 @@ class Dispatcher {
 
   EventHeader decode_header(const RawEvent& raw) const;
   void set_last_time(const RawEvent& raw) {
-    if (raw.cpu >= last_time_.size()) [[unlikely]] last_time_.resize(std::size_t{raw.cpu} + 1);
+    if (raw.cpu >= last_time_.size()) [[unlikely]]
+      last_time_.resize(std::size_t{raw.cpu} + 1);
     last_time_[raw.cpu] = raw.time;
   }
   void loss(const RawEvent& raw);

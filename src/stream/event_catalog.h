@@ -1,4 +1,5 @@
-// The events a trace knows: names and ids of all of them, the full format of those somebody asks for.
+// The events a trace knows: names and ids of all of them, the full format of those somebody asks
+// for.
 #pragma once
 
 #include <map>

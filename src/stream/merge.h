@@ -1,5 +1,6 @@
-// Merges the CPUs' streams into one, ordered by (time, CPU). Within a CPU the order of the file stands:
-// equal time stamps are legal there (an event that interrupts another one's reservation, before 5.10).
+// Merges the CPUs' streams into one, ordered by (time, CPU). Within a CPU the order of the file
+// stands: equal time stamps are legal there (an event that interrupts another one's reservation,
+// before 5.10).
 #pragma once
 
 #include <vector>
@@ -35,8 +36,9 @@ class Merge {
     bool has_event = false;
   };
 
-  // A CPU usually delivers a run of events before another one's turn comes, so the earliest event of the
-  // others is kept as the rival: one comparison per event, a search only when the turn changes.
+  // A CPU usually delivers a run of events before another one's turn comes, so the earliest event
+  // of the others is kept as the rival: one comparison per event, a search only when the turn
+  // changes.
   bool after_rival(const RawEvent& event) const {
     return event.time > rival_time_ || (event.time == rival_time_ && event.cpu > rival_cpu_);
   }

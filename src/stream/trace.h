@@ -14,9 +14,9 @@ namespace skbtrail::stream {
 
 class Trace {
  public:
-  // Opens `path` and chooses a buffer: `buffer` by name, or without one the top buffer when it holds
-  // data, else the first instance that does. Two buffers may have recorded the same events, so they are
-  // never mixed.
+  // Opens `path` and chooses a buffer: `buffer` by name, or without one the top buffer when it
+  // holds data, else the first instance that does. Two buffers may have recorded the same events,
+  // so they are never mixed.
   static Result<Trace> open(const std::string& path, const std::string& buffer = "");
 
   tracedat::Reader& file() { return *file_; }

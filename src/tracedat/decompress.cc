@@ -17,8 +17,7 @@ bool decompress_into(std::span<const std::uint8_t> frame, std::uint32_t size,
   if (size > frame.size() * kMaxRatio) return false;
   const std::size_t before = out.size();
   out.resize(before + size);
-  const std::size_t got =
-      ZSTD_decompress(out.data() + before, size, frame.data(), frame.size());
+  const std::size_t got = ZSTD_decompress(out.data() + before, size, frame.data(), frame.size());
   if (!ZSTD_isError(got) && got == size) return true;
   out.resize(before);
   return false;

@@ -13,8 +13,8 @@ namespace skbtrail::tracedat {
 Result<std::vector<std::uint8_t>> decompress(std::span<const std::uint8_t> frame,
                                              std::uint32_t size);
 
-// A CPU's data: u32 count, then that many blocks. What precedes a damaged block is kept; `complete` says
-// whether there was one.
+// A CPU's data: u32 count, then that many blocks. What precedes a damaged block is kept; `complete`
+// says whether there was one.
 struct DecompressedChunks {
   std::vector<std::uint8_t> data;
   bool complete = true;

@@ -13,8 +13,8 @@
 // Version 7 is a chain: compression name and version, u64 offset of the first OPTIONS section.
 // Every section starts with u16 id, u16 flags, u32 string offset, u64 size; options point at
 // sections (read_headers(), handle_options()). Compressed metadata: u32 csize, u32 usize, data.
-// Compressed CPU data, per CPU: u32 chunks, then chunks x (u32 csize, u32 usize, data); the size in the
-// BUFFER option leaves out the first u32.
+// Compressed CPU data, per CPU: u32 chunks, then chunks x (u32 csize, u32 usize, data); the size in
+// the BUFFER option leaves out the first u32.
 //
 // What trace.dat has no place for goes into private options from 0x4e00 on. trace-cmd and libkshark
 // skip option ids they do not know, without a word at their default log level (3.1.6, verified).
@@ -36,11 +36,11 @@ inline constexpr std::size_t kSectionHeaderSize = 16;   // u16 id, u16 flags, u3
 
 // One number space for options and sections (trace-cmd-private.h, TRACECMD_OPTION_*).
 enum class OptionId : std::uint16_t {
-  done = 0,          // last option of a section (v7): u64 offset of the next OPTIONS section, 0 = end
-  date = 1,          // "0x..." microseconds to add to every time stamp
-  cpustat = 2,       // per_cpu/cpuN/stats as text, one per CPU
-  buffer = 3,        // v7: where a buffer's CPU data lies; v6: offset and name of an instance
-  traceclock = 4,    // content of trace_clock: "local [mono] ..."
+  done = 0,        // last option of a section (v7): u64 offset of the next OPTIONS section, 0 = end
+  date = 1,        // "0x..." microseconds to add to every time stamp
+  cpustat = 2,     // per_cpu/cpuN/stats as text, one per CPU
+  buffer = 3,      // v7: where a buffer's CPU data lies; v6: offset and name of an instance
+  traceclock = 4,  // content of trace_clock: "local [mono] ..."
   uname = 5,
   hook = 6,
   offset = 7,
@@ -60,10 +60,12 @@ enum class OptionId : std::uint16_t {
   cmdlines = 21,
   buffer_text = 22,
   // Ours. Text, lines of "key value..."; an unknown key is skipped, so keys can be added.
-  skbtrail_tgids = 0x4e00,    // "tid tgid" per line, as the instance's saved_tgids gave it
-  skbtrail_loss = 0x4e01,     // "before|after CPU overrun commit_overrun dropped entries read" per line
-  skbtrail_profile = 0x4e02,  // the profile as applied: see profile(5); then "missing SYS:EVENT" lines
-  skbtrail_recorder = 0x4e03, // "key value": version, command, buffer_kb, cpu_time_ns, start/stop
+  skbtrail_tgids = 0x4e00,  // "tid tgid" per line, as the instance's saved_tgids gave it
+  skbtrail_loss =
+      0x4e01,  // "before|after CPU overrun commit_overrun dropped entries read" per line
+  skbtrail_profile =
+      0x4e02,  // the profile as applied: see profile(5); then "missing SYS:EVENT" lines
+  skbtrail_recorder = 0x4e03,  // "key value": version, command, buffer_kb, cpu_time_ns, start/stop
 };
 
 }  // namespace skbtrail::tracedat

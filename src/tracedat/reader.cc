@@ -68,15 +68,20 @@ Result<void> Reader::read_headers() {
   page_size_ = reader.number<std::uint32_t>();
   if (!reader.ok()) return fail(ErrorKind::damaged, "{}: the file ends inside its header", path_);
   if (big_endian != 0) {
-    return fail(ErrorKind::unsupported, "{}: recorded on a big-endian machine; only little-endian "
-                "captures can be read", path_);
+    return fail(ErrorKind::unsupported,
+                "{}: recorded on a big-endian machine; only little-endian "
+                "captures can be read",
+                path_);
   }
   if (long_size != 8) {
-    return fail(ErrorKind::unsupported, "{}: recorded by a {}-bit user space; only 64-bit captures "
-                "can be read", path_, long_size * 8);
+    return fail(ErrorKind::unsupported,
+                "{}: recorded by a {}-bit user space; only 64-bit captures "
+                "can be read",
+                path_, long_size * 8);
   }
   if (!plausible_page_size(page_size_)) {
-    return fail(ErrorKind::damaged, "{}: a page size of {} bytes makes no sense", path_, page_size_);
+    return fail(ErrorKind::damaged, "{}: a page size of {} bytes makes no sense", path_,
+                page_size_);
   }
   if (version == "6") {
     version_ = 6;
@@ -125,8 +130,8 @@ bool Reader::read_v6_options(ByteReader& reader) {
   return false;
 }
 
-// The part of a v6 file that repeats for every instance: options, the table of CPU data, and for the
-// top buffer the clock (init_buffer_cpu_data() of trace-cmd).
+// The part of a v6 file that repeats for every instance: options, the table of CPU data, and for
+// the top buffer the clock (init_buffer_cpu_data() of trace-cmd).
 void Reader::read_v6_buffer(ByteReader& reader, Buffer buffer, bool clock_follows) {
   std::string_view kind = reader.text(10);
   if (kind == std::string_view("options  \0", 10)) {

@@ -1,8 +1,8 @@
 // Opens a trace.dat, ours or trace-cmd's, version 6 or 7, uncompressed or zstd (see format.h).
 //
-// Everything is a view into the mapped file, or into memory the Reader decompressed, and lives as long as
-// the Reader. Damage never hides what can be read: what had to be skipped is said in `damage`, a line
-// each, and only a file without any readable buffer is an error.
+// Everything is a view into the mapped file, or into memory the Reader decompressed, and lives as
+// long as the Reader. Damage never hides what can be read: what had to be skipped is said in
+// `damage`, a line each, and only a file without any readable buffer is an error.
 #pragma once
 
 #include <cstdint>

@@ -43,18 +43,19 @@ struct CaptureFacts {
   std::vector<LossWindow> gaps;    // the first kMaxGaps
   std::uint64_t gap_count = 0;
   std::uint64_t gaps_of_unknown_size = 0;
-  std::uint64_t lost_in_gaps = 0;  // of the gaps whose size is known
+  std::uint64_t lost_in_gaps = 0;         // of the gaps whose size is known
   std::vector<CpuLossCounters> counters;  // CPUs that lost something
-  std::uint64_t undecodable = 0;   // records shorter than their format
+  std::uint64_t undecodable = 0;          // records shorter than their format
   std::vector<std::string> damage;
-  // Events the analysis wanted and this trace cannot have, with the reason when it is a strange layout.
+  // Events the analysis wanted and this trace cannot have, with the reason when it is a strange
+  // layout.
   std::vector<std::string> missing;
 
   static constexpr std::size_t kMaxGaps = 1000;
 
   Nanoseconds duration() const { return last - first; }
-  // The kernel's counters know more than the gaps (events dropped with overwrite off leave no mark in
-  // the pages), the gaps know more when the counters were read too early: trace-cmd does.
+  // The kernel's counters know more than the gaps (events dropped with overwrite off leave no mark
+  // in the pages), the gaps know more when the counters were read too early: trace-cmd does.
   std::uint64_t lost() const {
     std::uint64_t counted = 0;
     for (const CpuLossCounters& cpu : counters) counted += cpu.total();

@@ -1,4 +1,5 @@
-// The names of kfree_skb's reasons, from the trace's own print format: every kernel numbers them anew.
+// The names of kfree_skb's reasons, from the trace's own print format: every kernel numbers them
+// anew.
 #pragma once
 
 #include <fmt/format.h>

@@ -23,7 +23,8 @@ class Devices {
     if (name.empty()) return kNoDevice;
     const auto found = ids_.find(name);
     if (found != ids_.end()) return found->second;
-    // 65,535 names are more than any machine has: a file with more is damaged, the rest share one name.
+    // 65,535 names are more than any machine has: a file with more is damaged, the rest share one
+    // name.
     if (names_.size() > 0xffff) return DeviceId{0xffff};
     const DeviceId id{static_cast<std::uint16_t>(names_.size())};
     names_.push_back(name);

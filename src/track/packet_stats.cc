@@ -49,9 +49,8 @@ void PacketStats::packet_closed(const TxPacket& packet) {
     ++crossed_loss_;
     return;
   }
-  const SlowPacket slow{0,          0,          packet.skbaddr,
-                        packet.len, packet.device, packet.cpu,
-                        packet.in_task ? packet.pid : 0};
+  const SlowPacket slow{
+      0, 0, packet.skbaddr, packet.len, packet.device, packet.cpu, packet.in_task ? packet.pid : 0};
   if (packet.sent) add(Interval::queue_to_xmit, packet.queued, *packet.sent, slow);
   if (packet.sent && packet.completed) {
     if (*packet.completed < *packet.sent) {

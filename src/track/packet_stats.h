@@ -80,7 +80,9 @@ class PacketStats : public RxSink, public TxSink {
   const std::vector<SlowPacket>& slowest(Interval interval) const {
     return slowest_[static_cast<std::size_t>(interval)];
   }
-  std::uint64_t backwards() const { return backwards_; }  // intervals that would be negative: not used
+  std::uint64_t backwards() const {
+    return backwards_;
+  }  // intervals that would be negative: not used
   std::uint64_t crossed_loss() const { return crossed_loss_; }  // packets whose times are not used
   // The driver freed it before net_dev_xmit was written (vmxnet3): no xmit_to_complete.
   std::uint64_t completed_early() const { return completed_early_; }

@@ -6,10 +6,14 @@
 namespace skbtrail::track {
 namespace {
 
-bool is_softirq_thread(std::string_view comm) { return comm.starts_with("ksoftirqd/"); }
+bool is_softirq_thread(std::string_view comm) {
+  return comm.starts_with("ksoftirqd/");
+}
 
 // napi_kthread_create(), net/core/dev.c: "napi/%s-%d" of device and napi id.
-bool is_napi_thread(std::string_view comm) { return comm.starts_with("napi/"); }
+bool is_napi_thread(std::string_view comm) {
+  return comm.starts_with("napi/");
+}
 
 bool in_task(const EventHeader& header) {
   return (header.flags & (kFlagHardirq | kFlagSoftirq | kFlagNmi)) == 0;
@@ -27,8 +31,8 @@ bool could_be_forwarded(std::uint32_t received_len, std::uint32_t queued_len) {
 
 std::string_view name(Root root) {
   static constexpr std::array<std::string_view, 9> kNames{
-      "irq", "local_bh_enable", "softirq",  "ksoftirqd", "napi_thread",
-      "ipi", "busy_poll",       "task", "unknown"};
+      "irq", "local_bh_enable", "softirq", "ksoftirqd", "napi_thread",
+      "ipi", "busy_poll",       "task",    "unknown"};
   return kNames[static_cast<std::size_t>(root)];
 }
 
@@ -53,8 +57,8 @@ void RxTracker::on(const EventHeader& header, const IrqHandlerExit& event) {
   if (found != irqs.rend()) irqs.erase(found.base() - 1, irqs.end());
 }
 
-// Fires on every raise, also while NET_RX runs: that run does not serve it any more (net_rx_action() works on
-// a copy of the poll list), the next one does.
+// Fires on every raise, also while NET_RX runs: that run does not serve it any more
+// (net_rx_action() works on a copy of the poll list), the next one does.
 void RxTracker::on(const EventHeader& header, const SoftirqRaise& event) {
   if (event.vec != kNetRxSoftirq) return;
   Cpu& cpu = this->cpu(header.cpu);
@@ -238,9 +242,8 @@ void RxTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   packet.received = header.time;
   ++hunk->unsettled;
   ++hunk->unclosed;
-  live_[event.skbaddr] = {hunk,   index, static_cast<std::uint32_t>(data.polls.size()),
-                          device, false, cpu.gaps,
-                          gaps_};
+  live_[event.skbaddr] = {
+      hunk, index, static_cast<std::uint32_t>(data.polls.size()), device, false, cpu.gaps, gaps_};
 }
 
 bool RxTracker::is_hop(const Live& live, const Hunk* hunk, DeviceId device) const {
@@ -248,8 +251,8 @@ bool RxTracker::is_hop(const Live& live, const Hunk* hunk, DeviceId device) cons
          !live.queued_to_socket && !packet(live).copied;
 }
 
-// From 6.12 on the event names the skb. A segment without data is freed right after it without an event
-// (tcp_rcv_established(), tcp_ack()).
+// From 6.12 on the event names the skb. A segment without data is freed right after it without an
+// event (tcp_rcv_established(), tcp_ack()).
 void RxTracker::on(const EventHeader& header, const TcpProbe& event) {
   if (!event.skbaddr) return;
   const auto live = find(*event.skbaddr);
@@ -272,7 +275,8 @@ void RxTracker::on(const EventHeader& header, const SkbCopyDatagramIovec& event)
   settle_hunks(header.time);
 }
 
-// In a task's own context it is the reader who lets go: udp_recvmsg() copies linear skbs without a copy event.
+// In a task's own context it is the reader who lets go: udp_recvmsg() copies linear skbs without a
+// copy event.
 void RxTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const auto live = find(event.skbaddr);
   if (live == live_.end()) return;
@@ -302,7 +306,8 @@ void RxTracker::on(const EventHeader& header, const NetDevQueue& event) {
         forwarded ? std::optional(header.time) : std::nullopt);
 }
 
-// Null when the address is no live packet. One whose CPU lost events since may have died in the gap.
+// Null when the address is no live packet. One whose CPU lost events since may have died in the
+// gap.
 RxTracker::LiveMap::iterator RxTracker::find(SkbAddr address) {
   const auto live = live_.find(address);
   if (live == live_.end() || live->second.all_gaps == gaps_) return live;

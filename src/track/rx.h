@@ -1,18 +1,19 @@
 // Received packets, and the receive hunks they came in.
 //
-// A hunk is one run of the NET_RX softirq on one CPU, with what raised it, its NAPI polls and its packets:
-// the unit perf's netdev-times prints. That script only knows hunks that a hard irq raised, and drops the
-// others without a word (handle_irq_softirq_exit()); on lo and veth that is all of them. Here every hunk is
-// kept and says what its root is.
+// A hunk is one run of the NET_RX softirq on one CPU, with what raised it, its NAPI polls and its
+// packets: the unit perf's netdev-times prints. That script only knows hunks that a hard irq
+// raised, and drops the others without a word (handle_irq_softirq_exit()); on lo and veth that is
+// all of them. Here every hunk is kept and says what its root is.
 //
-// Problem. The kernel has no event for the end of many skbs: a pure ACK, a segment coalesced into another
-// one, a UDP datagram on 6.18 (tcp_rcv_established(), tcp_try_coalesce(), skb_attempt_defer_free() free
-// without a tracepoint), and it reuses an address within microseconds.
-// Identity. A packet is born at netif_receive_skb and lives until its address ends (consume_skb, kfree_skb,
-// a pure ACK's tcp_probe, net_dev_queue in the same hunk) or is born again. A second netif_receive_skb in
-// the same NAPI poll on another device is a hop of the same packet (bridge, VLAN, macvlan), not a birth.
-// Uncertainty. A packet whose address is born again without a visible end is `unknown`, unless a copy to
-// a task was seen: then it was delivered. Nothing is looked up across a gap in its CPU's events.
+// Problem. The kernel has no event for the end of many skbs: a pure ACK, a segment coalesced into
+// another one, a UDP datagram on 6.18 (tcp_rcv_established(), tcp_try_coalesce(),
+// skb_attempt_defer_free() free without a tracepoint), and it reuses an address within
+// microseconds. Identity. A packet is born at netif_receive_skb and lives until its address ends
+// (consume_skb, kfree_skb, a pure ACK's tcp_probe, net_dev_queue in the same hunk) or is born
+// again. A second netif_receive_skb in the same NAPI poll on another device is a hop of the same
+// packet (bridge, VLAN, macvlan), not a birth. Uncertainty. A packet whose address is born again
+// without a visible end is `unknown`, unless a copy to a task was seen: then it was delivered.
+// Nothing is looked up across a gap in its CPU's events.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -36,7 +37,8 @@ namespace skbtrail::track {
 // What made a hunk run.
 enum class Root : std::uint8_t {
   irq,              // a hard irq's handler raised NET_RX
-  local_bh_enable,  // a task raised it: its own send over lo or veth, run when it enabled softirqs again
+  local_bh_enable,  // a task raised it: its own send over lo or veth, run when it enabled softirqs
+                    // again
   softirq,          // raised inside another softirq, or by the NET_RX run before this one
   ksoftirqd,        // left to the kernel thread, whoever raised it
   napi_thread,      // threaded NAPI: no softirq at all
@@ -57,9 +59,9 @@ struct RxPacket {
   SkbAddr skbaddr{};
   std::uint32_t len = 0;
   DeviceId device{};
-  Nanoseconds received = 0;             // netif_receive_skb
-  std::optional<Nanoseconds> copied;    // the first copy to a task
-  Pid reader = 0;                       // who copied or consumed it
+  Nanoseconds received = 0;           // netif_receive_skb
+  std::optional<Nanoseconds> copied;  // the first copy to a task
+  Pid reader = 0;                     // who copied or consumed it
   std::optional<Nanoseconds> ended;
   Outcome outcome = Outcome::open;
   std::optional<std::uint32_t> reason;  // of a drop
@@ -87,7 +89,8 @@ struct ReceiveHunk {
   std::vector<HunkIrq> irqs;
   std::vector<RxPacket> packets;
   std::vector<HunkPoll> polls;
-  // Packets and polls in the order in which they happened; the index is into the vector of its kind.
+  // Packets and polls in the order in which they happened; the index is into the vector of its
+  // kind.
   struct Step {
     bool is_poll = false;
     std::uint32_t index = 0;
@@ -100,13 +103,13 @@ class RxSink {
   virtual ~RxSink() = default;
   // Once per packet, when its outcome is known; at the end of the capture for those still open.
   virtual void packet_closed(const ReceiveHunk&, const RxPacket&) {}
-  // Once per hunk with packets or polls, in order of start, when all its packets have been read or have ended, or
-  // kSettleTime after it started: an outcome may then still read `open`.
+  // Once per hunk with packets or polls, in order of start, when all its packets have been read or
+  // have ended, or kSettleTime after it started: an outcome may then still read `open`.
   virtual void hunk_settled(const ReceiveHunk&) {}
 };
 
 struct RxCounters {
-  std::uint64_t receives = 0;          // netif_receive_skb events = births + hops
+  std::uint64_t receives = 0;  // netif_receive_skb events = births + hops
   std::uint64_t births = 0;
   std::uint64_t hops = 0;
   std::uint64_t hunks = 0;             // with packets or polls
@@ -180,11 +183,11 @@ class RxTracker {
   };
 
   struct Cpu {
-    std::vector<OpenIrq> irqs;           // handlers that run now, innermost last
-    std::vector<HunkIrq> raised_by;      // irqs that raised NET_RX since its last run began
-    std::optional<Raise> raise;          // the first raise since then
-    Hunk* softirq = nullptr;             // the NET_RX run that is going on
-    Hunk* outside = nullptr;             // a hunk outside any NET_RX softirq
+    std::vector<OpenIrq> irqs;       // handlers that run now, innermost last
+    std::vector<HunkIrq> raised_by;  // irqs that raised NET_RX since its last run began
+    std::optional<Raise> raise;      // the first raise since then
+    Hunk* softirq = nullptr;         // the NET_RX run that is going on
+    Hunk* outside = nullptr;         // a hunk outside any NET_RX softirq
     std::uint32_t gaps = 0;
     bool after_gap = false;
   };

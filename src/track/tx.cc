@@ -5,8 +5,8 @@
 namespace skbtrail::track {
 namespace {
 
-// Return codes of net_dev_xmit (include/linux/netdevice.h): below NET_XMIT_MASK the skb is gone, and
-// only NET_XMIT_SUCCESS and NET_XMIT_CN (congestion, but queued) mean that it was sent.
+// Return codes of net_dev_xmit (include/linux/netdevice.h): below NET_XMIT_MASK the skb is gone,
+// and only NET_XMIT_SUCCESS and NET_XMIT_CN (congestion, but queued) mean that it was sent.
 constexpr std::int32_t kNetXmitCongestion = 0x02;
 constexpr std::int32_t kNetXmitMask = 0x0f;
 
@@ -18,14 +18,18 @@ constexpr Nanoseconds kSegmentWait = 1'000'000'000;
 
 constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
 
-bool refused(std::int32_t rc) { return rc < 0 || rc > kNetXmitMask; }
-bool lost(std::int32_t rc) { return !refused(rc) && rc != 0 && rc != kNetXmitCongestion; }
+bool refused(std::int32_t rc) {
+  return rc < 0 || rc > kNetXmitMask;
+}
+bool lost(std::int32_t rc) {
+  return !refused(rc) && rc != 0 && rc != kNetXmitCongestion;
+}
 
-// After k segments of `sum` bytes, is a packet of `len` bytes complete? Every segment repeats the headers,
-// so sum = len + (k - 1) * headers at the end. The header length is in no event: it must come out even
-// (Ethernet 14 and IP, TCP, UDP in multiples of 4) and plausible.
+// After k segments of `sum` bytes, is a packet of `len` bytes complete? Every segment repeats the
+// headers, so sum = len + (k - 1) * headers at the end. The header length is in no event: it must
+// come out even (Ethernet 14 and IP, TCP, UDP in multiples of 4) and plausible.
 bool headers_add_up(std::uint64_t sum, std::uint64_t len, std::uint32_t k) {
-  constexpr std::uint64_t kLeastHeaders = 28;   // IPv4 + UDP
+  constexpr std::uint64_t kLeastHeaders = 28;  // IPv4 + UDP
   constexpr std::uint64_t kMostHeaders = 200;
   if (k < 2 || sum <= len || (sum - len) % (k - 1) != 0) return false;
   const std::uint64_t headers = (sum - len) / (k - 1);
@@ -148,8 +152,8 @@ void TxTracker::sent(const EventHeader& header, Packet& packet, const Reference&
 
 // ------------------------------------------------------------------------------ software GSO
 
-// An skb nobody queued is a segment of the oldest GSO packet of its device that still lacks bytes: on this
-// CPU, else on another one (a requeued rest is sent by whoever runs the queue next).
+// An skb nobody queued is a segment of the oldest GSO packet of its device that still lacks bytes:
+// on this CPU, else on another one (a requeued rest is sent by whoever runs the queue next).
 TxTracker::Reference TxTracker::take_segment(Cpu& own, SkbAddr address, DeviceId device,
                                              std::uint32_t len) {
   const auto take = [&](Cpu& cpu) {
@@ -190,11 +194,15 @@ void TxTracker::add_segment(Packet& packet, std::uint32_t len) {
 
 // ------------------------------------------------------------------------------ ends
 
-void TxTracker::on(const EventHeader&, const NetifRx& event) { received(event.skbaddr); }
+void TxTracker::on(const EventHeader&, const NetifRx& event) {
+  received(event.skbaddr);
+}
 void TxTracker::on(const EventHeader&, const NapiGroReceiveEntry& event) {
   received(event.skbaddr);
 }
-void TxTracker::on(const EventHeader&, const NetifReceiveSkb& event) { received(event.skbaddr); }
+void TxTracker::on(const EventHeader&, const NetifReceiveSkb& event) {
+  received(event.skbaddr);
+}
 
 // lo and veth: what was being sent is being received, on this CPU or another one.
 void TxTracker::received(SkbAddr address) {
@@ -257,8 +265,8 @@ void TxTracker::close_if_done(Packet& packet, const Reference& reference) {
   }
 }
 
-// Freed before it was sent: its segments follow at once, if it is software GSO. One that waits for longer
-// was freed for another reason, and must not adopt somebody else's skbs.
+// Freed before it was sent: its segments follow at once, if it is software GSO. One that waits for
+// longer was freed for another reason, and must not adopt somebody else's skbs.
 void TxTracker::expect_segments(const EventHeader& header, const Reference& reference) {
   std::deque<Reference>& segmented = cpu(header.cpu).segmented;
   packets_[reference.slot].freed_unsent = true;
@@ -378,9 +386,8 @@ void TxTracker::finish() {
   for (Slot slot = 0; slot < packets_.size(); ++slot) {
     if (packets_[slot].alive) rest.push_back(slot);
   }
-  std::sort(rest.begin(), rest.end(), [&](Slot a, Slot b) {
-    return packets_[a].data.queued < packets_[b].data.queued;
-  });
+  std::sort(rest.begin(), rest.end(),
+            [&](Slot a, Slot b) { return packets_[a].data.queued < packets_[b].data.queued; });
   for (const Slot slot : rest) {
     Packet& packet = packets_[slot];
     Outcome outcome = outcome_of(packet);

@@ -1,17 +1,18 @@
-// Sent packets: net_dev_queue -> net_dev_start_xmit -> net_dev_xmit -> the driver lets go of the skb.
+// Sent packets: net_dev_queue -> net_dev_start_xmit -> net_dev_xmit -> the driver lets go of the
+// skb.
 //
-// Problem. netdev-times matches by address alone, so it loses GSO packets (queued as one skb, sent as
-// others), takes the receiver's free on lo and veth for the transmit completion, forgets requeues, and
-// mistakes a completion that overtakes net_dev_xmit for nothing at all (vmxnet3).
+// Problem. netdev-times matches by address alone, so it loses GSO packets (queued as one skb, sent
+// as others), takes the receiver's free on lo and veth for the transmit completion, forgets
+// requeues, and mistakes a completion that overtakes net_dev_xmit for nothing at all (vmxnet3).
 // Identity. A packet is born at net_dev_queue. A second net_dev_queue of the address between its
-// net_dev_start_xmit and net_dev_xmit on the same CPU is a stacked device (VLAN, tunnel, bridge), not a
-// birth. net_dev_xmit names an skb that may be gone already, so it is paired with the last open
-// net_dev_start_xmit of that address on its CPU, never with the address table (xmit_one(), net/core/dev.c).
-// GSO in software: validate_xmit_skb() segments and frees the queued skb with consume_skb, then sends
-// skbs nobody queued; they are this packet's segments until their bytes are its bytes.
-// lo and veth hand the very same skb to the receiver: its free is none of ours; the packet ends at
-// net_dev_xmit.
-// Uncertainty. When net_dev_start_xmit was not recorded, net_dev_xmit is matched by address.
+// net_dev_start_xmit and net_dev_xmit on the same CPU is a stacked device (VLAN, tunnel, bridge),
+// not a birth. net_dev_xmit names an skb that may be gone already, so it is paired with the last
+// open net_dev_start_xmit of that address on its CPU, never with the address table (xmit_one(),
+// net/core/dev.c). GSO in software: validate_xmit_skb() segments and frees the queued skb with
+// consume_skb, then sends skbs nobody queued; they are this packet's segments until their bytes are
+// its bytes. lo and veth hand the very same skb to the receiver: its free is none of ours; the
+// packet ends at net_dev_xmit. Uncertainty. When net_dev_start_xmit was not recorded, net_dev_xmit
+// is matched by address.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -34,18 +35,18 @@ struct TxPacket {
   SkbAddr skbaddr{};
   std::uint32_t len = 0;
   DeviceId device{};
-  CpuId cpu = 0;                        // of net_dev_queue
-  Pid pid = 0;                          // common_pid of net_dev_queue
-  bool in_task = false;                 // queued by that task, not by a softirq that interrupted it
-  Nanoseconds queued = 0;               // net_dev_queue
-  std::optional<Nanoseconds> started;   // the first net_dev_start_xmit
-  std::optional<Nanoseconds> sent;      // net_dev_xmit that the driver accepted; the last segment's
-  std::optional<Nanoseconds> completed; // the driver freed it; the last segment's
-  std::int32_t rc = 0;                  // of the last net_dev_xmit
-  std::uint32_t requeues = 0;           // net_dev_xmit the driver refused (NETDEV_TX_BUSY)
-  std::uint32_t segments = 0;           // skbs that software GSO made of it; 0 = sent as it is
-  std::uint32_t hops = 0;               // further net_dev_queue on stacked devices
-  bool handed_over = false;             // lo, veth: the receiver got this very skb
+  CpuId cpu = 0;                       // of net_dev_queue
+  Pid pid = 0;                         // common_pid of net_dev_queue
+  bool in_task = false;                // queued by that task, not by a softirq that interrupted it
+  Nanoseconds queued = 0;              // net_dev_queue
+  std::optional<Nanoseconds> started;  // the first net_dev_start_xmit
+  std::optional<Nanoseconds> sent;     // net_dev_xmit that the driver accepted; the last segment's
+  std::optional<Nanoseconds> completed;  // the driver freed it; the last segment's
+  std::int32_t rc = 0;                   // of the last net_dev_xmit
+  std::uint32_t requeues = 0;            // net_dev_xmit the driver refused (NETDEV_TX_BUSY)
+  std::uint32_t segments = 0;            // skbs that software GSO made of it; 0 = sent as it is
+  std::uint32_t hops = 0;                // further net_dev_queue on stacked devices
+  bool handed_over = false;              // lo, veth: the receiver got this very skb
   Outcome outcome = Outcome::open;
   std::optional<std::uint32_t> reason;  // of a drop
   std::uint64_t location = 0;           // of a drop
@@ -60,11 +61,11 @@ class TxSink {
 };
 
 struct TxCounters {
-  std::uint64_t queues = 0;             // net_dev_queue events = births + hops
+  std::uint64_t queues = 0;  // net_dev_queue events = births + hops
   std::uint64_t births = 0;
   std::uint64_t hops = 0;
-  std::uint64_t unmatched_starts = 0;   // net_dev_start_xmit of an skb nobody queued
-  std::uint64_t unmatched_xmits = 0;    // net_dev_xmit without its net_dev_start_xmit
+  std::uint64_t unmatched_starts = 0;  // net_dev_start_xmit of an skb nobody queued
+  std::uint64_t unmatched_xmits = 0;   // net_dev_xmit without its net_dev_start_xmit
   std::uint64_t crossed_loss = 0;
 };
 
@@ -96,9 +97,9 @@ class TxTracker {
     std::uint32_t generation = 0;  // of this slot: tells a reused slot from the packet it held
     bool alive = false;
     bool dropped = false;
-    bool freed_unsent = false;          // consumed before any net_dev_xmit: software GSO, or gone
-    DeviceId last_device{};             // of the last net_dev_queue
-    std::uint32_t starts_open = 0;      // net_dev_start_xmit without their net_dev_xmit
+    bool freed_unsent = false;      // consumed before any net_dev_xmit: software GSO, or gone
+    DeviceId last_device{};         // of the last net_dev_queue
+    std::uint32_t starts_open = 0;  // net_dev_start_xmit without their net_dev_xmit
     // Software GSO:
     std::uint32_t segments_sent = 0;
     std::uint32_t segments_freed = 0;
@@ -121,8 +122,8 @@ class TxTracker {
   };
 
   struct Cpu {
-    std::vector<OpenStart> starts;       // innermost last
-    std::deque<Reference> segmented;     // GSO packets whose segments are still to come, oldest first
+    std::vector<OpenStart> starts;    // innermost last
+    std::deque<Reference> segmented;  // GSO packets whose segments are still to come, oldest first
     std::uint32_t gaps = 0;
   };
 
