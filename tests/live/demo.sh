@@ -152,12 +152,14 @@ traffic() {
   }
 }
 
-# record SKBTRAIL CAPTURE
+# record SKBTRAIL CAPTURE, in the capture's folder: what skbtrail says names no temporary folder.
 record() {
-  local status=0
+  local skbtrail self status=0
+  skbtrail=$(realpath "$1") self=$(realpath "$0")
+  cd "$(dirname "$2")"
   say "recording nginx and wrk over a veth pair, and a little UDP, for three seconds"
-  "$1" record -o "$2" --profile net -- \
-    ip netns exec "$client" "$0" --traffic "$address" "$folder" || status=$?
+  "$skbtrail" record -o "${2##*/}" --profile net -- \
+    ip netns exec "$client" "$self" --traffic "$address" "$folder" || status=$?
   ((status != 3 && status != 4)) || refuse "see the message above"
   return "$status"
 }
