@@ -80,6 +80,12 @@ check_tracefs() {
   rmdir "$probe"
 }
 
+# Without IPv6 there is nothing but the demo's own packets.
+quiet() {
+  ip netns exec "$1" sh -c 'cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0
+    echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6'
+}
+
 make_network() {
   local message
   message=$(ip netns add "$server" 2>&1 && ip netns add "$client" 2>&1) ||
@@ -88,6 +94,8 @@ make_network() {
     refuse "no process can enter a network namespace: $message"
   message=$(ip link add veth-client netns "$client" type veth \
     peer name veth-server netns "$server" 2>&1) || refuse "no veth pair can be made: $message"
+  quiet "$server"
+  quiet "$client"
   ip -n "$server" address add "$address/24" dev veth-server
   ip -n "$client" address add 192.0.2.2/24 dev veth-client
   ip -n "$server" link set veth-server up
@@ -152,12 +160,14 @@ traffic() {
   }
 }
 
-# record SKBTRAIL CAPTURE
+# record SKBTRAIL CAPTURE, in the capture's folder: what skbtrail says names no temporary folder.
 record() {
-  local status=0
+  local skbtrail self status=0
+  skbtrail=$(realpath "$1") self=$(realpath "$0")
+  cd "$(dirname "$2")"
   say "recording nginx and wrk over a veth pair, and a little UDP, for three seconds"
-  "$1" record -o "$2" --profile net -- \
-    ip netns exec "$client" "$0" --traffic "$address" "$folder" || status=$?
+  "$skbtrail" record -o "${2##*/}" --profile net -- \
+    ip netns exec "$client" "$self" --traffic "$address" "$folder" || status=$?
   ((status != 3 && status != 4)) || refuse "see the message above"
   return "$status"
 }

@@ -3,6 +3,7 @@
 # The manual says what the program says: every verb has a page and stands in the main page, every
 # option of `skbtrail VERB --help` stands in that page and the other way round, every page builds.
 set -euo pipefail
+shopt -s nullglob
 
 skbtrail=$1
 man=$(cd "$(dirname "$0")/../../man" && pwd)
