@@ -36,11 +36,11 @@ inline constexpr std::size_t kSectionHeaderSize = 16;   // u16 id, u16 flags, u3
 
 // One number space for options and sections (trace-cmd-private.h, TRACECMD_OPTION_*).
 enum class OptionId : std::uint16_t {
-  done = 0,          // last option of a section (v7): u64 offset of the next OPTIONS section, 0 = end
-  date = 1,          // "0x..." microseconds to add to every time stamp
-  cpustat = 2,       // per_cpu/cpuN/stats as text, one per CPU
-  buffer = 3,        // v7: where a buffer's CPU data lies; v6: offset and name of an instance
-  traceclock = 4,    // content of trace_clock: "local [mono] ..."
+  done = 0,        // last option of a section (v7): u64 offset of the next OPTIONS section, 0 = end
+  date = 1,        // "0x..." microseconds to add to every time stamp
+  cpustat = 2,     // per_cpu/cpuN/stats as text, one per CPU
+  buffer = 3,      // v7: where a buffer's CPU data lies; v6: offset and name of an instance
+  traceclock = 4,  // content of trace_clock: "local [mono] ..."
   uname = 5,
   hook = 6,
   offset = 7,
@@ -60,10 +60,15 @@ enum class OptionId : std::uint16_t {
   cmdlines = 21,
   buffer_text = 22,
   // Ours. Text, lines of "key value..."; an unknown key is skipped, so keys can be added.
-  skbtrail_tgids = 0x4e00,    // "tid tgid" per line, as the instance's saved_tgids gave it
-  skbtrail_loss = 0x4e01,     // "before|after CPU overrun commit_overrun dropped entries read" per line
-  skbtrail_profile = 0x4e02,  // the profile as applied: see profile(5); then "missing SYS:EVENT" lines
-  skbtrail_recorder = 0x4e03, // "key value": version, command, buffer_kb, cpu_time_ns, start/stop
+  skbtrail_tgids = 0x4e00,  // "tid tgid" per line, as the instance's saved_tgids gave it
+  skbtrail_loss =
+      0x4e01,  // "before|after CPU overrun commit_overrun dropped entries read" per line
+  skbtrail_profile = 0x4e02,  // as applied: "profile NAME", "device NAME", "pid TID",
+                              // "event SYS:EVENT [FILTER]", "missing SYS:EVENT"
+  // "KEY VALUE": version, command, clock, buffer_kb (per CPU), page_size, cpus, start_ns and
+  // stop_ns (CLOCK_MONOTONIC), realtime_offset_ns (CLOCK_REALTIME minus that), cpu_time_ns (of the
+  // readers), stopped_by (command, duration, signal, trouble).
+  skbtrail_recorder = 0x4e03,
 };
 
 }  // namespace skbtrail::tracedat
