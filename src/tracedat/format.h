@@ -63,9 +63,12 @@ enum class OptionId : std::uint16_t {
   skbtrail_tgids = 0x4e00,  // "tid tgid" per line, as the instance's saved_tgids gave it
   skbtrail_loss =
       0x4e01,  // "before|after CPU overrun commit_overrun dropped entries read" per line
-  skbtrail_profile =
-      0x4e02,  // the profile as applied: see profile(5); then "missing SYS:EVENT" lines
-  skbtrail_recorder = 0x4e03,  // "key value": version, command, buffer_kb, cpu_time_ns, start/stop
+  skbtrail_profile = 0x4e02,  // as applied: "profile NAME", "device NAME", "pid TID",
+                              // "event SYS:EVENT [FILTER]", "missing SYS:EVENT"
+  // "KEY VALUE": version, command, clock, buffer_kb (per CPU), page_size, cpus, start_ns and
+  // stop_ns (CLOCK_MONOTONIC), realtime_offset_ns (CLOCK_REALTIME minus that), cpu_time_ns (of the
+  // readers), stopped_by (command, duration, signal, trouble).
+  skbtrail_recorder = 0x4e03,
 };
 
 }  // namespace skbtrail::tracedat

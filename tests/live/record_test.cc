@@ -1,0 +1,304 @@
+// skbtrail record against this kernel, as a user runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "support/background.h"
+#include "support/files.h"
+#include "support/run.h"
+#include "support/tracecmd.h"
+
+namespace skbtrail {
+namespace {
+
+using test::RunResult;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+const fs::path kInstances = "/sys/kernel/tracing/instances";
+
+// 40 datagrams over lo, then exit status 7.
+const std::vector<std::string> kTraffic{
+    "bash", "-c", "for i in {1..40}; do echo x > /dev/udp/127.0.0.1/9; done; exit 7"};
+
+// Instances whose recorder is gone. Recorders of others may come and go while the tests run.
+std::vector<std::string> left_over() {
+  constexpr std::string_view kPrefix = "skbtrail-";
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kInstances)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind(kPrefix, 0) != 0) continue;
+    const std::string pid = name.substr(kPrefix.size());
+    if (!fs::exists("/proc/" + pid) && fs::exists(entry.path())) names.push_back(name);
+  }
+  return names;
+}
+
+std::uint64_t number_after(const std::string& text, const std::string& pattern) {
+  std::smatch match;
+  if (!std::regex_search(text, match, std::regex(pattern + "\\s+([0-9]+)"))) {
+    ADD_FAILURE() << pattern << " is not in: " << text;
+    return 0;
+  }
+  return std::stoull(match[1]);
+}
+
+int count_event(tracecmd_input*, tep_record*, int, void* context) {
+  ++*static_cast<std::uint64_t*>(context);
+  return 0;
+}
+
+// What libtracecmd finds in the file, gone through event by event.
+std::uint64_t events_in(const fs::path& file) {
+  const test::TracecmdInput input(tracecmd_open(file.c_str(), 0));
+  std::uint64_t count = 0;
+  if (!input) {
+    ADD_FAILURE() << "libtracecmd does not open " << file;
+    return 0;
+  }
+  EXPECT_EQ(tracecmd_iterate_events(input.get(), nullptr, 0, count_event, &count), 0);
+  return count;
+}
+
+// Lines of `trace-cmd report` that are events: those with a CPU in brackets.
+std::uint64_t lines_of_tracecmd(const fs::path& file) {
+  const RunResult report = test::run({"trace-cmd", "report", file.string()});
+  EXPECT_EQ(report.status, 0) << report.err;
+  const std::regex cpu("-[0-9]+ +\\[[0-9]{3}\\] ");
+  std::istringstream lines(report.out);
+  std::uint64_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_search(line, cpu)) ++count;
+  }
+  return count;
+}
+
+class Record : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "recording needs root";
+    if (::access(kInstances.c_str(), W_OK) != 0) {
+      GTEST_SKIP() << kInstances << " is not writable: no tracefs, or a read-only one";
+    }
+    before_ = left_over();
+  }
+  // Whatever happened, no instance stays.
+  void TearDown() override {
+    if (IsSkipped()) return;
+    EXPECT_EQ(left_over(), before_);
+  }
+
+  RunResult record(std::vector<std::string> options, const std::vector<std::string>& command) {
+    options.insert(options.begin(), {"record", "-o", file_.string()});
+    if (!command.empty()) options.push_back("--");
+    options.insert(options.end(), command.begin(), command.end());
+    return test::skbtrail(options);
+  }
+
+  test::TemporaryFolder folder_;
+  fs::path file_ = folder_ / "trace.dat";
+  std::vector<std::string> before_;
+};
+
+class RecordVersion : public Record, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(RecordVersion, others_read_as_many_events_as_we_say) {
+  const RunResult result = record({"--file-version", GetParam()}, kTraffic);
+  EXPECT_EQ(result.status, 7) << result.err;
+  const std::uint64_t events = number_after(result.err, "events");
+  EXPECT_GT(events, 40 * 5U) << "40 datagrams over lo are more events than that";
+  EXPECT_EQ(events_in(file_), events);
+  EXPECT_EQ(lines_of_tracecmd(file_), events);
+  EXPECT_THAT(result.err, HasSubstr("next: skbtrail report " + file_.string()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, RecordVersion, ::testing::Values("6", "7"));
+
+TEST_F(Record, the_packets_of_the_command_are_in_it) {
+  ASSERT_EQ(record({"-d", "lo"}, kTraffic).status, 7);
+  const std::string report = test::run({"trace-cmd", "report", file_.string()}).out;
+  const std::regex queue("bash-[0-9]+ .* net_dev_queue: .*dev=lo");
+  EXPECT_GE(std::distance(std::sregex_iterator(report.begin(), report.end(), queue),
+                          std::sregex_iterator()),
+            40);
+}
+
+TEST_F(Record, a_device_without_packets_gives_none) {
+  ASSERT_EQ(
+      test::run({"ip", "link", "add", "skbt0", "type", "veth", "peer", "name", "skbt1"}).status, 0);
+  const RunResult result = record({"-e", "net:net_dev_queue", "-d", "skbt1"}, kTraffic);
+  test::run({"ip", "link", "del", "skbt0"});
+  EXPECT_EQ(result.status, 7) << result.err;
+  EXPECT_EQ(events_in(file_), 0U);
+}
+
+TEST_F(Record, lost_events_are_counted_and_strict_says_so) {
+  const std::vector<std::string> storm{"dd",   "if=/dev/zero", "of=" + (folder_ / "zeros").string(),
+                                       "bs=1", "count=200000", "status=none"};
+  const RunResult result =
+      record({"-e", "raw_syscalls:*", "--buffer-size", "64", "--strict"}, storm);
+  EXPECT_EQ(result.status, 6) << result.err;
+  const std::uint64_t events = number_after(result.err, "events");
+  EXPECT_EQ(events_in(file_), events);
+  EXPECT_GE(events + number_after(result.err, "lost"), 800000U) << "4 events per byte";
+}
+
+TEST_F(Record, the_status_is_the_commands) {
+  EXPECT_EQ(record({"-e", "irq:*"}, {"true"}).status, 0);
+  EXPECT_EQ(record({"-e", "irq:*"}, {"false"}).status, 1);
+  EXPECT_EQ(record({"-e", "irq:*"}, {"bash", "-c", "kill -9 $$"}).status, 128 + SIGKILL);
+}
+
+TEST_F(Record, a_command_that_cannot_run_leaves_nothing) {
+  const RunResult result = record({"-e", "irq:*"}, {"/nonexistent/command"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("/nonexistent/command: No such file"));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(Record, the_duration_ends_it_and_the_command) {
+  const RunResult result = record({"-e", "irq:*", "--duration", "0.2"}, {"sleep", "1000"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(fs::exists(file_));
+}
+
+class RecordSignal : public Record, public ::testing::WithParamInterface<int> {};
+
+TEST_P(RecordSignal, ends_it_with_a_whole_file) {
+  test::Background recorder({SKBTRAIL_BINARY, "record", "-o", file_.string()});
+  ASSERT_TRUE(recorder.wait_for("Ctrl-C stops"));
+  EXPECT_TRUE(fs::exists(kInstances / ("skbtrail-" + std::to_string(recorder.pid()))));
+  ASSERT_EQ(test::run(kTraffic).status, 7);
+  recorder.signal(GetParam());
+  const RunResult result = recorder.finish();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(events_in(file_), number_after(result.err, "events"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecordSignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST_F(Record, the_file_is_private_and_the_earlier_one_is_kept) {
+  ASSERT_EQ(record({"-e", "irq:*"}, {"true"}).status, 0);
+  const std::string first = test::read_file(file_);
+  const RunResult second = record({"-e", "irq:*"}, {"true"});
+  ASSERT_EQ(second.status, 0);
+  EXPECT_THAT(second.err, HasSubstr("trace.dat.old"));
+  EXPECT_EQ(test::read_file(folder_ / "trace.dat.old"), first);
+  EXPECT_EQ(fs::status(file_).permissions(), fs::perms(0600));
+}
+
+TEST_F(Record, a_file_that_is_no_capture_stays) {
+  test::write_file(file_, "my notes\n");
+  const RunResult result = record({}, {"true"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr(file_.string()));
+  EXPECT_EQ(test::read_file(file_), "my notes\n");
+}
+
+// On a node of its own, in case the check fails.
+TEST_F(Record, a_device_node_stays) {
+  const fs::path node = folder_ / "null";
+  ASSERT_EQ(::mknod(node.c_str(), S_IFCHR | 0666, ::makedev(1, 3)), 0);
+  EXPECT_EQ(test::skbtrail({"record", "-o", node.string(), "--", "true"}).status, 2);
+  EXPECT_TRUE(fs::is_character_file(node));
+}
+
+struct Mistake {
+  std::vector<std::string> options;
+  int status;
+  std::string said;
+};
+
+TEST_F(Record, mistakes_are_named) {
+  const std::vector<Mistake> mistakes{
+      {{"-e", "net:netif_rx:nofield == 1"}, 2, "  Command: nofield == 1\n                   ^"},
+      {{"-e", "net:netif_rxx"}, 4, "did you mean net:netif_rx"},
+      {{"-d", "skbt-none"}, 2, "there is no network device 'skbt-none'"},
+      {{"--clock", "sundial"}, 2, "no trace clock 'sundial'"},
+      {{"--profile", "nett"}, 2, "did you mean net"},
+      {{"-p", "999999999"}, 2, "there is no process 999999999"},
+      {{"-e", "nonsense"}, 2, "'nonsense' is not SYSTEM:EVENT"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const RunResult result = record(mistake.options, {"true"});
+    EXPECT_EQ(result.status, mistake.status) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(mistake.said));
+    EXPECT_EQ(left_over(), before_);
+    EXPECT_TRUE(fs::is_empty(folder_.path())) << mistake.said;
+  }
+}
+
+TEST_F(Record, what_the_kernel_lacks_is_named_and_skipped) {
+  const fs::path profile = folder_ / "odd.profile";
+  test::write_file(profile,
+                   "name odd\nabout x\nevent irq:softirq_entry\nevent irq:not_in_any_kernel\n");
+  const RunResult result = record({"--profile", profile.string()}, {"true"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("skipped: irq:not_in_any_kernel\n"));
+  test::write_file(profile, "name odd\nabout x\nevent irq:not_in_any_kernel\n");
+  EXPECT_EQ(record({"--profile", profile.string()}, {"true"}).status, 4);
+}
+
+TEST_F(Record, without_rights_it_says_which_path_and_what_helps) {
+  // setpriv has no shell or login of its own: the program runs as nobody with no group.
+  const RunResult result =
+      test::run({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", SKBTRAIL_BINARY,
+                 "record", "-o", file_.string(), "--", "true"});
+  if (result.status == 127 || result.status == 126) {
+    GTEST_SKIP() << "nobody may not run " << SKBTRAIL_BINARY;
+  }
+  EXPECT_EQ(result.status, 3);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("/sys/kernel/tracing"), HasSubstr("sudo")));
+}
+
+// In a mount namespace of its own, where tracefs is mounted read-only.
+TEST_F(Record, a_read_only_tracefs_is_named) {
+  const RunResult result =
+      test::run({"unshare", "-m", "bash", "-c",
+                 "mount --bind /sys/kernel/tracing /sys/kernel/tracing && "
+                 "mount -o remount,bind,ro /sys/kernel/tracing || exit 99; exec \"$@\"",
+                 "-", SKBTRAIL_BINARY, "record", "-o", file_.string(), "--", "true"});
+  if (result.status == 99) GTEST_SKIP() << "no mount namespaces here: " << result.err;
+  EXPECT_EQ(result.status, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("remount,rw"));
+}
+
+// 48 MB of disk for more events than that: what fits is a capture, and the rest is said.
+TEST_F(Record, a_full_disk_ends_it_with_a_whole_file) {
+  const RunResult result =
+      test::run({"unshare", "-m", "bash", "-c",
+                 "mount -t tmpfs -o size=48m tmpfs \"$1\" || exit 99; cd \"$1\"; shift; "
+                 "\"$@\" -o full.dat -e 'raw_syscalls:*' -- "
+                 "dd if=/dev/zero of=/dev/shm/skbtrail-zeros bs=1 count=4000000 status=none; "
+                 "status=$?; rm -f /dev/shm/skbtrail-zeros; "
+                 "trace-cmd report full.dat | grep -cE ' \\[[0-9]{3}\\] '; exit $status",
+                 "-", folder_.path().string(), SKBTRAIL_BINARY, "record"});
+  if (result.status == 99) GTEST_SKIP() << "no mount namespaces here: " << result.err;
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("No space left on device"));
+  EXPECT_EQ(std::stoull("0" + result.out), number_after(result.err, "events"));
+}
+
+TEST_F(Record, the_size_of_the_task_name_table_is_put_back) {
+  const fs::path size = "/sys/kernel/tracing/saved_cmdlines_size";
+  const std::string before = test::read_file(size);
+  ASSERT_EQ(record({"-e", "irq:*"}, {"true"}).status, 0);
+  EXPECT_EQ(test::read_file(size), before);
+}
+
+TEST_F(Record, quiet_prints_nothing_on_success) {
+  const RunResult result = record({"-q"}, kTraffic);
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.out, "");
+}
+
+}  // namespace
+}  // namespace skbtrail
