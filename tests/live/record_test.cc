@@ -140,6 +140,39 @@ TEST_F(Record, a_device_without_packets_gives_none) {
   EXPECT_EQ(events_in(file_), 0U);
 }
 
+// A network namespace with a device that ours has not.
+TEST_F(Record, a_device_of_another_namespace_can_be_named) {
+  const std::string space = "skbt-" + std::to_string(::getpid());
+  ASSERT_EQ(test::run({"ip", "netns", "add", space}).status, 0);
+  const bool added =
+      test::run({"ip", "-n", space, "link", "add", "skbt-far", "type", "veth"}).status == 0;
+  const RunResult devices = test::skbtrail({"list", "devices"});
+  const RunResult result = record({"-d", "skbt-far", "-e", "net:net_dev_queue"}, {"true"});
+  test::run({"ip", "netns", "del", space});
+  if (!added) GTEST_SKIP() << "this kernel has no veth";
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(devices.out, HasSubstr("netns " + space));
+}
+
+TEST_F(Record, one_process_alone) {
+  // Woken by the end of each of its children, a hundred times a second.
+  test::Background busy({"bash", "-c", "while sleep 0.01; do :; done"});
+  const std::string pid = std::to_string(busy.pid());
+  const RunResult result =
+      record({"-e", "sched:sched_wak*", "-e", "syscalls:*", "-p", pid}, {"sleep", "0.3"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  const std::string report = test::run({"trace-cmd", "report", file_.string()}).out;
+  std::istringstream lines(report);
+  int events = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(": ") == std::string::npos) continue;
+    ++events;
+    EXPECT_THAT(line, ::testing::AnyOf(HasSubstr("-" + pid + " "), HasSubstr(":" + pid + " "),
+                                       HasSubstr("pid=" + pid + " ")));
+  }
+  EXPECT_GT(events, 0);
+}
+
 TEST_F(Record, lost_events_are_counted_and_strict_says_so) {
   const std::vector<std::string> storm{"dd",   "if=/dev/zero", "of=" + (folder_ / "zeros").string(),
                                        "bs=1", "count=200000", "status=none"};
