@@ -51,21 +51,32 @@ std::uint64_t number_after(const std::string& text, const std::string& pattern) 
   return std::stoull(match[1]);
 }
 
-int count_event(tracecmd_input*, tep_record*, int, void* context) {
-  ++*static_cast<std::uint64_t*>(context);
+struct Found {
+  std::uint64_t events = 0;
+  std::uint64_t gaps = 0;  // events that follow lost ones
+};
+
+int count_event(tracecmd_input*, tep_record* record, int, void* context) {
+  auto* found = static_cast<Found*>(context);
+  ++found->events;
+  if (record->missed_events != 0) ++found->gaps;
   return 0;
 }
 
 // What libtracecmd finds in the file, gone through event by event.
-std::uint64_t events_in(const fs::path& file) {
+Found find_in(const fs::path& file) {
   const test::TracecmdInput input(tracecmd_open(file.c_str(), 0));
-  std::uint64_t count = 0;
+  Found found;
   if (!input) {
     ADD_FAILURE() << "libtracecmd does not open " << file;
-    return 0;
+    return found;
   }
-  EXPECT_EQ(tracecmd_iterate_events(input.get(), nullptr, 0, count_event, &count), 0);
-  return count;
+  EXPECT_EQ(tracecmd_iterate_events(input.get(), nullptr, 0, count_event, &found), 0);
+  return found;
+}
+
+std::uint64_t events_in(const fs::path& file) {
+  return find_in(file).events;
 }
 
 // Lines of `trace-cmd report` that are events: those with a CPU in brackets.
@@ -180,7 +191,9 @@ TEST_F(Record, lost_events_are_counted_and_strict_says_so) {
       record({"-e", "raw_syscalls:*", "--buffer-size", "64", "--strict"}, storm);
   EXPECT_EQ(result.status, 6) << result.err;
   const std::uint64_t events = number_after(result.err, "events");
-  EXPECT_EQ(events_in(file_), events);
+  const Found found = find_in(file_);
+  EXPECT_EQ(found.events, events);
+  EXPECT_GT(found.gaps, 0U) << "the pages say where events are missing";
   EXPECT_GE(events + number_after(result.err, "lost"), 800000U) << "4 events per byte";
 }
 
