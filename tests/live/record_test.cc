@@ -231,6 +231,22 @@ TEST_P(RecordSignal, ends_it_with_a_whole_file) {
 
 INSTANTIATE_TEST_SUITE_P(All, RecordSignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
 
+// As in `skbtrail record 2>&1 | head -1`.
+TEST_F(Record, nobody_listening_is_no_reason_to_stop) {
+  test::Background recorder(
+      {SKBTRAIL_BINARY, "record", "-e", "irq:*", "-o", file_.string(), "--duration", "0.2"});
+  recorder.close_error();
+  recorder.finish();
+  EXPECT_GT(events_in(file_), 0U);
+  test::Background until_signal({SKBTRAIL_BINARY, "record", "-e", "irq:*", "-o", file_.string()});
+  until_signal.close_error();
+  const fs::path instance = kInstances / ("skbtrail-" + std::to_string(until_signal.pid()));
+  while (!fs::exists(instance)) ::sched_yield();
+  until_signal.signal(SIGINT);
+  until_signal.finish();
+  EXPECT_TRUE(fs::exists(folder_ / "trace.dat.old"));
+}
+
 TEST_F(Record, the_file_is_private_and_the_earlier_one_is_kept) {
   ASSERT_EQ(record({"-e", "irq:*"}, {"true"}).status, 0);
   const std::string first = test::read_file(file_);
