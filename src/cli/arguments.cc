@@ -22,8 +22,12 @@ tl::unexpected<Error> usage_error(std::string_view verb, std::string_view what) 
   return fail(ErrorKind::usage, "{}\nsee: skbtrail help {}", what, verb);
 }
 
+void say(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+}
+
 int complain(const Error& error) {
-  fmt::print(stderr, "skbtrail: {}\n", error.message);
+  say(fmt::format("skbtrail: {}\n", error.message));
   return exit_status(error.kind);
 }
 

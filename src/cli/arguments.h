@@ -86,6 +86,10 @@ class Arguments {
 // An error of usage that says where the usage is explained.
 tl::unexpected<Error> usage_error(std::string_view verb, std::string_view what);
 
+// Prints on standard error. That nobody listens there any more is no reason to fail: fmt::print()
+// would throw in the middle of a recording.
+void say(const std::string& text);
+
 // Prints "skbtrail: MESSAGE" on standard error; returns the exit status of the error's kind.
 int complain(const Error& error);
 

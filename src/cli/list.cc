@@ -50,7 +50,7 @@ Result<void> list_profiles() {
   for (const std::string& name : profile_names(folders)) {
     const Result<Profile> profile = load_profile(name, folders);
     if (!profile) {
-      fmt::print(stderr, "skbtrail: {}\n", profile.error().message);
+      say(fmt::format("skbtrail: {}\n", profile.error().message));
       continue;
     }
     fmt::print("{:<10} {:>10}  {}\n", name, extent(*profile, kernel), profile->about);
@@ -94,7 +94,7 @@ Result<void> list_devices() {
     fmt::print("{:<16}{}\n", device.name, device.where.empty() ? "" : " " + device.where);
   }
   if (!devices.complete) {
-    fmt::print(stderr, "skbtrail: some network namespaces cannot be looked into without root\n");
+    say("skbtrail: some network namespaces cannot be looked into without root\n");
   }
   return {};
 }

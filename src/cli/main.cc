@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -77,5 +78,13 @@ int run(const std::vector<std::string>& words) {
 }  // namespace skbtrail::cli
 
 int main(int argc, char** argv) {
-  return skbtrail::cli::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  using namespace skbtrail::cli;
+  // Nothing of ours throws, but memory can end and standard output can go away. Caught, so that the
+  // way out passes all destructors: an instance of tracefs outlives the process otherwise.
+  try {
+    return run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "skbtrail: %s\n", error.what());
+    return kFailed;
+  }
 }

@@ -108,12 +108,12 @@ void print_missing(const std::vector<std::string>& missing) {
   if (missing.empty()) return;
   std::string names;
   for (const std::string& name : missing) names += " " + name;
-  fmt::print(stderr, "skbtrail: not in this kernel, skipped:{}\n", names);
+  say(fmt::format("skbtrail: not in this kernel, skipped:{}\n", names));
 }
 
 void print_loss(const record::Summary& summary) {
   if (summary.lost == 0) {
-    fmt::print(stderr, "  lost      0\n");
+    say("  lost      0\n");
     return;
   }
   std::string per_cpu;
@@ -121,28 +121,27 @@ void print_loss(const record::Summary& summary) {
     if (cpu.lost > 0)
       per_cpu += fmt::format("{}cpu{} {}", per_cpu.empty() ? "" : ", ", cpu.cpu, cpu.lost);
   }
-  fmt::print(
-      stderr,
+  say(fmt::format(
       "  lost      {} ({}): raise --buffer-size, or record less with --profile net-min, -d or "
       "-e\n",
-      summary.lost, per_cpu);
+      summary.lost, per_cpu));
 }
 
 void print_summary(const record::Request& request, const record::Summary& summary) {
   print_missing(summary.missing);
-  for (const std::string& note : summary.notes) fmt::print(stderr, "skbtrail: {}\n", note);
+  for (const std::string& note : summary.notes) say(fmt::format("skbtrail: {}\n", note));
   const std::string file = request.file.string();
   const double seconds = std::max(summary.seconds, 1e-9);
   const double cpu_seconds = static_cast<double>(summary.reader_cpu_time) / 1e9;
-  fmt::print(stderr, "skbtrail: recorded {:.3f} s into {}{}\n", summary.seconds, file,
-             summary.kept_old ? ", the earlier capture is now " + file + ".old" : "");
-  fmt::print(stderr, "  events    {}, {:.0f} per second\n", summary.events,
-             static_cast<double>(summary.events) / seconds);
+  say(fmt::format("skbtrail: recorded {:.3f} s into {}{}\n", summary.seconds, file,
+                  summary.kept_old ? ", the earlier capture is now " + file + ".old" : ""));
+  say(fmt::format("  events    {}, {:.0f} per second\n", summary.events,
+                  static_cast<double>(summary.events) / seconds));
   print_loss(summary);
-  fmt::print(stderr, "  cost      {:.3f} s of CPU time for reading, {:.1f} % of one CPU\n",
-             cpu_seconds, 100 * cpu_seconds / seconds);
-  fmt::print(stderr, "  file      {}\n", size_text(summary.file_size));
-  fmt::print(stderr, "next: skbtrail report {}\n", file);
+  say(fmt::format("  cost      {:.3f} s of CPU time for reading, {:.1f} % of one CPU\n",
+                  cpu_seconds, 100 * cpu_seconds / seconds));
+  say(fmt::format("  file      {}\n", size_text(summary.file_size)));
+  say(fmt::format("next: skbtrail report {}\n", file));
 }
 
 int outcome(const Parsed& parsed, const record::Summary& summary) {
@@ -165,7 +164,7 @@ int record(std::span<const std::string> words) {
   if (!request) return complain(request.error());
   const bool quiet = parsed->has("quiet");
   if (!quiet && request->command.empty() && !request->seconds) {
-    request->started = [] { fmt::print(stderr, "skbtrail: recording, Ctrl-C stops\n"); };
+    request->started = [] { say("skbtrail: recording, Ctrl-C stops\n"); };
   }
   const Result<record::Summary> summary = record::record(*request);
   if (!summary) return complain(summary.error());

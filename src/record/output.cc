@@ -88,6 +88,13 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+// What appears under the new name in the last moment stays, too.
+bool rename_to_nothing(const fs::path& from, const fs::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  // Not every file system knows the flag (NFS: EINVAL).
+  return errno == EINVAL && ::link(from.c_str(), to.c_str()) == 0 && ::unlink(from.c_str()) == 0;
+}
+
 tl::unexpected<Error> cannot_write(const fs::path& folder, int error) {
   const bool denied = error == EACCES || error == EPERM || error == EROFS;
   return fail(denied ? ErrorKind::not_permitted : ErrorKind::failed,
@@ -141,9 +148,7 @@ Result<bool> OutputFile::commit() {
   Result<Present> present = check_names(path_);
   const bool replaces = present && *present == Present::capture;
   if (replaces) (void)::rename(path_.c_str(), old_name(path_).c_str());
-  // NOREPLACE: what appears under the name from here on stays, too.
-  if (present &&
-      ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
+  if (present && rename_to_nothing(temporary_, path_)) {
     temporary_.clear();
     return replaces;
   }

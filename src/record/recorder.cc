@@ -70,6 +70,7 @@ class Recording {
 
   Result<void> program(const std::filesystem::path& folder) {
     size_buffers();
+    check_clock();
     Result<tracefs::Session> session = tracefs::Session::create(folder, request_.session);
     if (!session) return pass(session);
     session_.emplace(std::move(*session));
@@ -183,6 +184,14 @@ class Recording {
     if (kb < kDefaultBufferKb) {
       summary_.notes.push_back(fmt::format("memory is short: buffers of {} KB per CPU", kb));
     }
+  }
+
+  // Cycles and counts: right in order, and no time.
+  void check_clock() {
+    const std::string& clock = request_.session.clock;
+    if (clock != "x86-tsc" && clock != "counter") return;
+    summary_.notes.push_back(fmt::format(
+        "the clock {} does not count nanoseconds: reports of times will be wrong", clock));
   }
 
   void end_command() {

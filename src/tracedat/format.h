@@ -16,8 +16,8 @@
 // Compressed CPU data, per CPU: u32 chunks, then chunks x (u32 csize, u32 usize, data); the size in
 // the BUFFER option leaves out the first u32.
 //
-// What trace.dat has no place for goes into private options from 0x4e00 on. trace-cmd and libkshark
-// skip option ids they do not know, without a word at their default log level (3.1.6, verified).
+// What trace.dat has no place for goes into private options from 0x4e00 on. Readers skip option ids
+// they do not know: trace-cmd without a word, libtracecmd 3.1.6 in another program with a warning.
 // We wrote our own reader and writer because libtracecmd has no public way to write a file and
 // copies all data once more when it closes one (out_write_cpu_data()).
 #pragma once

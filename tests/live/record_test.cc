@@ -51,21 +51,32 @@ std::uint64_t number_after(const std::string& text, const std::string& pattern) 
   return std::stoull(match[1]);
 }
 
-int count_event(tracecmd_input*, tep_record*, int, void* context) {
-  ++*static_cast<std::uint64_t*>(context);
+struct Found {
+  std::uint64_t events = 0;
+  std::uint64_t gaps = 0;  // events that follow lost ones
+};
+
+int count_event(tracecmd_input*, tep_record* record, int, void* context) {
+  auto* found = static_cast<Found*>(context);
+  ++found->events;
+  if (record->missed_events != 0) ++found->gaps;
   return 0;
 }
 
 // What libtracecmd finds in the file, gone through event by event.
-std::uint64_t events_in(const fs::path& file) {
+Found find_in(const fs::path& file) {
   const test::TracecmdInput input(tracecmd_open(file.c_str(), 0));
-  std::uint64_t count = 0;
+  Found found;
   if (!input) {
     ADD_FAILURE() << "libtracecmd does not open " << file;
-    return 0;
+    return found;
   }
-  EXPECT_EQ(tracecmd_iterate_events(input.get(), nullptr, 0, count_event, &count), 0);
-  return count;
+  EXPECT_EQ(tracecmd_iterate_events(input.get(), nullptr, 0, count_event, &found), 0);
+  return found;
+}
+
+std::uint64_t events_in(const fs::path& file) {
+  return find_in(file).events;
 }
 
 // Lines of `trace-cmd report` that are events: those with a CPU in brackets.
@@ -140,6 +151,39 @@ TEST_F(Record, a_device_without_packets_gives_none) {
   EXPECT_EQ(events_in(file_), 0U);
 }
 
+// A network namespace with a device that ours has not.
+TEST_F(Record, a_device_of_another_namespace_can_be_named) {
+  const std::string space = "skbt-" + std::to_string(::getpid());
+  ASSERT_EQ(test::run({"ip", "netns", "add", space}).status, 0);
+  const bool added =
+      test::run({"ip", "-n", space, "link", "add", "skbt-far", "type", "veth"}).status == 0;
+  const RunResult devices = test::skbtrail({"list", "devices"});
+  const RunResult result = record({"-d", "skbt-far", "-e", "net:net_dev_queue"}, {"true"});
+  test::run({"ip", "netns", "del", space});
+  if (!added) GTEST_SKIP() << "this kernel has no veth";
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(devices.out, HasSubstr("netns " + space));
+}
+
+TEST_F(Record, one_process_alone) {
+  // Woken by the end of each of its children, a hundred times a second.
+  test::Background busy({"bash", "-c", "while sleep 0.01; do :; done"});
+  const std::string pid = std::to_string(busy.pid());
+  const RunResult result =
+      record({"-e", "sched:sched_wak*", "-e", "syscalls:*", "-p", pid}, {"sleep", "0.3"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  const std::string report = test::run({"trace-cmd", "report", file_.string()}).out;
+  std::istringstream lines(report);
+  int events = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(": ") == std::string::npos) continue;
+    ++events;
+    EXPECT_THAT(line, ::testing::AnyOf(HasSubstr("-" + pid + " "), HasSubstr(":" + pid + " "),
+                                       HasSubstr("pid=" + pid + " ")));
+  }
+  EXPECT_GT(events, 0);
+}
+
 TEST_F(Record, lost_events_are_counted_and_strict_says_so) {
   const std::vector<std::string> storm{"dd",   "if=/dev/zero", "of=" + (folder_ / "zeros").string(),
                                        "bs=1", "count=200000", "status=none"};
@@ -147,7 +191,9 @@ TEST_F(Record, lost_events_are_counted_and_strict_says_so) {
       record({"-e", "raw_syscalls:*", "--buffer-size", "64", "--strict"}, storm);
   EXPECT_EQ(result.status, 6) << result.err;
   const std::uint64_t events = number_after(result.err, "events");
-  EXPECT_EQ(events_in(file_), events);
+  const Found found = find_in(file_);
+  EXPECT_EQ(found.events, events);
+  EXPECT_GT(found.gaps, 0U) << "the pages say where events are missing";
   EXPECT_GE(events + number_after(result.err, "lost"), 800000U) << "4 events per byte";
 }
 
@@ -184,6 +230,22 @@ TEST_P(RecordSignal, ends_it_with_a_whole_file) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RecordSignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+// As in `skbtrail record 2>&1 | head -1`.
+TEST_F(Record, nobody_listening_is_no_reason_to_stop) {
+  test::Background recorder(
+      {SKBTRAIL_BINARY, "record", "-e", "irq:*", "-o", file_.string(), "--duration", "0.2"});
+  recorder.close_error();
+  recorder.finish();
+  EXPECT_GT(events_in(file_), 0U);
+  test::Background until_signal({SKBTRAIL_BINARY, "record", "-e", "irq:*", "-o", file_.string()});
+  until_signal.close_error();
+  const fs::path instance = kInstances / ("skbtrail-" + std::to_string(until_signal.pid()));
+  while (!fs::exists(instance)) ::sched_yield();
+  until_signal.signal(SIGINT);
+  until_signal.finish();
+  EXPECT_TRUE(fs::exists(folder_ / "trace.dat.old"));
+}
 
 TEST_F(Record, the_file_is_private_and_the_earlier_one_is_kept) {
   ASSERT_EQ(record({"-e", "irq:*"}, {"true"}).status, 0);

@@ -34,6 +34,7 @@ Background::~Background() {
 }
 
 bool Background::read_more() {
+  if (!error_) return false;
   std::array<char, 4096> chunk{};
   const ssize_t count = read(error_.get(), chunk.data(), chunk.size());
   if (count <= 0) return false;

@@ -20,6 +20,8 @@ class Background {
 
   // Reads standard error until `text` is in it; false when the program ended first.
   bool wait_for(const std::string& text);
+  // Nobody reads its standard error any more.
+  void close_error() { error_.reset(); }
   void signal(int number) const;
   // Waits for the end; standard output is not kept.
   RunResult finish();

@@ -1,0 +1,68 @@
+// What the command line answers before any right is needed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/run.h"
+
+namespace skbtrail {
+namespace {
+
+using test::RunResult;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(CommandLine, without_a_verb_it_shows_the_verbs_and_fails) {
+  const RunResult result = test::skbtrail({});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("  record "));
+}
+
+TEST(CommandLine, an_unknown_verb_names_the_near_one) {
+  const RunResult result = test::skbtrail({"recrod", "--", "ls"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("no verb 'recrod': did you mean record?"));
+}
+
+TEST(CommandLine, help_and_version_go_to_standard_output) {
+  EXPECT_THAT(test::skbtrail({"--version"}).out, StartsWith("skbtrail "));
+  for (const std::string verb : {"record", "list"}) {
+    const RunResult help = test::skbtrail({"help", verb});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.out, StartsWith("usage: skbtrail " + verb + " "));
+    EXPECT_EQ(test::skbtrail({verb, "--help"}).out, help.out);
+  }
+  EXPECT_EQ(test::skbtrail({"help", "nonsense"}).status, 2);
+}
+
+TEST(RecordArguments, errors_name_the_word_and_the_help) {
+  const std::vector<std::vector<std::string>> mistakes{{"--durration=1"},
+                                                       {"--duration", "never"},
+                                                       {"--buffer-size", "12k"},
+                                                       {"--file-version", "8"},
+                                                       {"--pid", "init"},
+                                                       {"--event", "netif_rx"},
+                                                       {"tcpdump"}};
+  for (std::vector<std::string> words : mistakes) {
+    words.insert(words.begin(), "record");
+    const RunResult result = test::skbtrail(words);
+    EXPECT_EQ(result.status, 2) << words[1];
+    EXPECT_THAT(result.err, HasSubstr("see: skbtrail help record")) << words[1];
+  }
+}
+
+TEST(ListArguments, what_cannot_be_listed_is_named) {
+  const RunResult result = test::skbtrail({"list", "packets"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("cannot list 'packets'"));
+}
+
+TEST(ListProfiles, shows_the_profiles_of_the_source_tree) {
+  const RunResult result = test::skbtrail({"list", "profiles"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, HasSubstr("\nnet-min "));
+  EXPECT_THAT(result.out, HasSubstr("(default)\n"));
+}
+
+}  // namespace
+}  // namespace skbtrail
