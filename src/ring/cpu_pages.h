@@ -18,15 +18,16 @@ struct CpuDamage {
 
 class CpuPages {
  public:
-  // `data` is a whole number of pages but for a short tail, which counts as damage. Pages that were
-  // never written (all zero: padding of a file, a hole) are skipped silently.
+  // `data` is a whole number of pages but for a short tail, which is damage when it cuts off
+  // events. Pages that were never written (all zero: padding of a file, a hole) are skipped
+  // silently.
   CpuPages(std::span<const std::uint8_t> data, std::uint32_t page_size, CpuId cpu);
 
   bool next(RawEvent& event) {
     while (!page_.next(event)) {
       if (!next_page()) return false;
     }
-    if (gap_) mark_gap(event);
+    if (lost_ != 0) mark_gap(event);
     return true;
   }
 
@@ -44,7 +45,9 @@ class CpuPages {
   std::size_t next_page_ = 0;
   PageDecoder page_;
   CpuDamage damage_;
-  bool gap_ = false;  // a page was given up: what follows is preceded by a loss of unknown size
+  // What the next event is preceded by on top of its own page's count: kLostUnknown when a page was
+  // given up, the count of pages that had one and no event to carry it (all discarded by a filter).
+  std::uint64_t lost_ = 0;
 };
 
 }  // namespace skbtrail::ring

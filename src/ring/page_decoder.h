@@ -46,6 +46,8 @@ class PageDecoder {
   bool next(RawEvent& event);
 
   PageDamage damage() const { return damage_; }
+  // Events lost before this page that no event of it has carried yet.
+  std::uint64_t pending_loss() const { return missed_; }
   Nanoseconds page_time() const { return page_time_; }
 
  private:

@@ -301,7 +301,11 @@ Result<Reader::Section> Reader::section(std::uint64_t offset, OptionId expected)
   section.compressed = (reader.number<std::uint16_t>() & kSectionCompressed) != 0;
   reader.number<std::uint32_t>();  // a description for people, in the STRINGS section
   const auto size = reader.number<std::uint64_t>();
-  if (!reader.ok() || section.id != expected) {
+  if (!reader.ok()) {
+    return fail(ErrorKind::damaged, "the file ends before offset {:#x}, where section {} should be",
+                offset, static_cast<unsigned>(expected));
+  }
+  if (section.id != expected) {
     return fail(ErrorKind::damaged, "no section {} at offset {:#x}",
                 static_cast<unsigned>(expected), offset);
   }

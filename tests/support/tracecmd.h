@@ -16,6 +16,9 @@ int tracecmd_iterate_events(tracecmd_input* handle, cpu_set_t* cpus, int cpu_siz
                             int (*callback)(tracecmd_input* handle, tep_record* record, int cpu,
                                             void* context),
                             void* context);
+int tracecmd_buffer_instances(tracecmd_input* handle);
+const char* tracecmd_buffer_instance_name(tracecmd_input* handle, int index);
+tracecmd_input* tracecmd_buffer_instance_handle(tracecmd_input* handle, int index);
 }
 
 namespace skbtrail::test {
