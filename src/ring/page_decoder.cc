@@ -10,7 +10,6 @@ constexpr std::uint64_t kCommitLength = 0x07ffffff;
 constexpr std::uint64_t kMissedEvents = 1U << 31;
 constexpr std::uint64_t kMissedStored = 1U << 30;
 
-constexpr std::uint32_t kBigData = 0;
 constexpr std::uint32_t kPadding = 29;
 constexpr std::uint32_t kTimeExtend = 30;
 constexpr std::uint32_t kTimeStamp = 31;
@@ -60,7 +59,7 @@ bool PageDecoder::next(RawEvent& event) {
     const std::size_t left = static_cast<std::size_t>(end_ - position_);
     const std::uint8_t* data = position_ + 4;
     std::size_t size = std::size_t{type_len} * 4;
-    if (type_len - 1 >= kPadding - 1) {  // the rare ones; 0 wraps around
+    if (type_len - 1 >= kPadding - 1) {  // the rare ones; 0 (big data) wraps around
       if (type_len == kPadding && delta == 0) break;
       if (left < 8) return fail();
       const std::uint32_t array0 = load<std::uint32_t>(data);

@@ -41,7 +41,6 @@ unsigned decode(const skbtrail::EventFormat& format, const std::vector<std::uint
 
 // The fields that the input may give any layout.
 struct Anything {
-  static constexpr skbtrail::EventName name{"fuzz", "anything"};
   std::optional<std::int64_t> number;
   std::optional<std::string_view> text;
   std::optional<std::span<const std::uint8_t>> bytes;
