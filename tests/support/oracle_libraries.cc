@@ -141,13 +141,15 @@ std::string compare_event(Side& side, const RawEvent& ours, tep_record* theirs) 
 
 int compare_next(tracecmd_input*, tep_record* record, int, void* context) {
   Side& side = *static_cast<Side*>(context);
+  // libtracecmd 3.1.6 goes on whatever a callback returns: the first difference must stand.
+  if (!side.result.difference.empty()) return 1;
   RawEvent event;
   if (!side.ours.next(event)) {
     side.result.difference = fmt::format("we end after {} events", side.result.events);
   } else {
     side.result.difference = compare_event(side, event, record);
   }
-  if (!side.result.difference.empty()) return 1;  // ends the iteration
+  if (!side.result.difference.empty()) return 1;
   ++side.result.events;
   return 0;
 }
