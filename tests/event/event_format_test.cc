@@ -71,7 +71,7 @@ void expect_same_as_tep(std::string_view system, std::string_view text) {
   EventFormat facts;
   const std::vector<std::string> theirs = fields_of_tep(system, text, facts);
   ASSERT_FALSE(theirs.empty()) << "libtraceevent refuses\n" << text;
-  EXPECT_EQ(our_fields(*ours), theirs) << text;
+  EXPECT_EQ(our_fields(*ours), theirs) << system << ":" << ours->name;
   EXPECT_EQ(ours->name, facts.name);
   EXPECT_EQ(ours->id, facts.id);
   EXPECT_EQ(ours->system, system);
