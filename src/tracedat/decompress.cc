@@ -9,12 +9,14 @@ namespace skbtrail::tracedat {
 namespace {
 
 // No zstd frame expands further than this (a block of 128 KiB takes at least 4 bytes), so a lying
-// size cannot make us allocate more than the file could hold.
+// size cannot make us allocate more than the file could hold. Frames mostly say their size, too.
 constexpr std::uint64_t kMaxRatio = 40000;
 
 bool decompress_into(std::span<const std::uint8_t> frame, std::uint32_t size,
                      std::vector<std::uint8_t>& out) {
   if (size > frame.size() * kMaxRatio) return false;
+  const unsigned long long said = ZSTD_getFrameContentSize(frame.data(), frame.size());
+  if (said != ZSTD_CONTENTSIZE_UNKNOWN && said != size) return false;
   const std::size_t before = out.size();
   out.resize(before + size);
   const std::size_t got = ZSTD_decompress(out.data() + before, size, frame.data(), frame.size());
