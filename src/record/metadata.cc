@@ -148,7 +148,7 @@ void describe_course(tracedat::CaptureText& text, const tracefs::Session& sessio
   text.options.push_back({OptionId::uname, uname_text()});
   text.options.push_back({OptionId::version, "skbtrail " SKBTRAIL_VERSION});
   for (const tracefs::CpuStats& stats : course.after) {
-    // As trace-cmd has it. Its reader overwrites the last byte with a newline, which it is anyway.
+    // As trace-cmd has it.
     text.options.push_back({OptionId::cpustat, fmt::format("CPU: {}\n{}", stats.cpu, stats.text)});
   }
   text.options.push_back(

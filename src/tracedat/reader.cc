@@ -254,7 +254,7 @@ void Reader::read_option(OptionId id, ByteReader option) {
     const std::string clock = selected_clock(text);
     if (!clock.empty()) clock_ = clock;
   }
-  options_[id] = text;
+  options_[id] = without_nul(text);
 }
 
 void Reader::read_v7_buffer(ByteReader option) {

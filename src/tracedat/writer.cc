@@ -83,9 +83,15 @@ void put_option(Bytes& out, OptionId id, std::string_view data) {
   out.sized<std::uint32_t>(data);
 }
 
+// libtracecmd takes the text of an option for a C string (strdup() in handle_options(), 3.1.6), and
+// overwrites the last byte of CPUSTAT: with a NUL at the end both are right.
+void put_text_option(Bytes& out, OptionId id, const std::string& text) {
+  put_option(out, id, {text.c_str(), text.size() + 1});
+}
+
 void put_text_options(Bytes& out, const CaptureText& text) {
-  if (names_clock(text)) put_option(out, OptionId::traceclock, text.trace_clock);
-  for (const TextOption& option : text.options) put_option(out, option.id, option.text);
+  if (names_clock(text)) put_text_option(out, OptionId::traceclock, text.trace_clock);
+  for (const TextOption& option : text.options) put_text_option(out, option.id, option.text);
 }
 
 std::string head_v6(const CaptureText& text, const std::vector<CpuExtent>& cpus) {

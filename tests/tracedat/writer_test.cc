@@ -171,7 +171,7 @@ TEST_P(Writer, sizes_that_do_not_fit_are_refused) {
 
 TEST_P(Writer, private_options_are_in_the_file) {
   const std::string file = small_file(GetParam());
-  const std::string text = "after 1 0 0 0 0 5\n";
+  const std::string text("after 1 0 0 0 0 5\n\0", 19);  // a C string to whoever does not know it
   std::string option;
   put(option, std::uint16_t{0x4e01});
   put(option, static_cast<std::uint32_t>(text.size()));
