@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/error.h"
 #include "cli/exit_status.h"
 #include "cli/input.h"
 #include "cli/pipeline.h"

@@ -94,7 +94,7 @@ void run_events(const stream::Trace& trace, stream::Dispatcher& dispatcher,
   std::stable_sort(facts.counts.begin(), facts.counts.end(),
                    [](const auto& a, const auto& b) { return a.count > b.count; });
   for (const auto& [name, reason] : dispatcher.missing()) {
-    facts.missing.push_back(reason.empty() ? name + " (not in this capture)" : reason);
+    (reason.empty() ? facts.missing : facts.disabled).push_back(reason.empty() ? name : reason);
   }
   add_page_damage(trace, merge, facts);
 }

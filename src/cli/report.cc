@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/exit_status.h"
 #include "cli/input.h"
 #include "cli/pipeline.h"

@@ -43,7 +43,8 @@ json::object capture_json(const track::CaptureFacts& capture) {
           {"uname", capture.uname},
           {"undecodable_events", capture.undecodable},
           {"damage", json::value_from(capture.damage)},
-          {"missing_events", json::value_from(capture.missing)}};
+          {"missing_events", json::value_from(capture.missing)},
+          {"disabled_events", json::value_from(capture.disabled)}};
 }
 
 json::object count_json(const track::DeviceCount& count) {

@@ -40,6 +40,21 @@ void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
   }
 }
 
+// The names, as many to a line as fit.
+void write_missing(const std::vector<std::string>& names, TextWriter& out) {
+  constexpr std::size_t kWidth = 98;
+  std::string line;
+  for (const std::string& name : names) {
+    if (!line.empty() && line.size() + name.size() + 2 > kWidth) {
+      out.print("{},\n", line);
+      line.clear();
+    }
+    line += line.empty() ? (&name == &names.front() ? "  without   " : "            ") : ", ";
+    line += name;
+  }
+  if (!line.empty()) out.print("{}\n", line);
+}
+
 void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
   out.print("{}\n", capture.file);
   out.print("  captured  {} in {} ({}) on {}\n", plural(capture.events, "event"),
@@ -57,7 +72,8 @@ void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
     out.print("  NOT READ  buffer \"{}\" holds events too: --buffer {}\n", name, name);
   }
   for (const std::string& line : capture.damage) out.print("  DAMAGED   {}\n", line);
-  for (const std::string& line : capture.missing) out.print("  without   {}\n", line);
+  write_missing(capture.missing, out);
+  for (const std::string& line : capture.disabled) out.print("  DISABLED  {}\n", line);
 }
 
 void write_events(const track::CaptureFacts& capture, TextWriter& out) {

@@ -16,10 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "skbtrail/decoder.h"
 #include "skbtrail/event.h"
 #include "skbtrail/loss.h"
 #include "skbtrail/raw_event.h"
-#include "stream/decoder.h"
+#include "stream/common_fields.h"
 #include "stream/event_catalog.h"
 
 namespace skbtrail::stream {
@@ -50,7 +52,7 @@ class Dispatcher {
     set_last_time(raw);
     const Entry& entry = table_[raw.id];
     if (entry.run == nullptr) return;
-    const EventHeader header = decode_header(raw);
+    const EventHeader header = common_.header(raw);
     if (entry.run != nullptr && !entry.run(entry.route, header, raw)) ++undecodable_;
   }
 
@@ -122,7 +124,6 @@ class Dispatcher {
     return pass(format);
   }
 
-  EventHeader decode_header(const RawEvent& raw) const;
   void set_last_time(const RawEvent& raw) {
     if (raw.cpu >= last_time_.size()) [[unlikely]]
       last_time_.resize(std::size_t{raw.cpu} + 1);
@@ -132,8 +133,7 @@ class Dispatcher {
   void grow(std::uint16_t id);
 
   const EventCatalog& catalog_;
-  FieldLocation common_pid_;
-  FieldLocation common_flags_;
+  CommonFields common_;
   std::vector<Entry> table_;
   std::vector<std::uint64_t> counts_;
   std::map<std::string, std::unique_ptr<RouteBase>> routes_;
@@ -142,14 +142,5 @@ class Dispatcher {
   std::map<std::string, std::string> missing_;
   std::uint64_t undecodable_ = 0;
 };
-
-inline EventHeader Dispatcher::decode_header(const RawEvent& raw) const {
-  EventHeader header{raw.time, raw.cpu, 0, 0};
-  if (raw.size >= common_pid_.offset + common_pid_.size) {
-    header.pid = static_cast<Pid>(load_number(common_pid_, raw.data));
-    header.flags = static_cast<std::uint8_t>(load_number(common_flags_, raw.data));
-  }
-  return header;
-}
 
 }  // namespace skbtrail::stream

@@ -47,9 +47,8 @@ struct CaptureFacts {
   std::vector<CpuLossCounters> counters;  // CPUs that lost something
   std::uint64_t undecodable = 0;          // records shorter than their format
   std::vector<std::string> damage;
-  // Events the analysis wanted and this trace cannot have, with the reason when it is a strange
-  // layout.
-  std::vector<std::string> missing;
+  std::vector<std::string> missing;   // events the analysis wanted and this trace does not have
+  std::vector<std::string> disabled;  // and those whose layout makes no sense, with the reason
 
   static constexpr std::size_t kMaxGaps = 1000;
 

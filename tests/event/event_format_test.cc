@@ -1,4 +1,6 @@
 // Our format parser against libtraceevent's on every format we can get hold of.
+#include <fmt/format.h>
+
 #include "skbtrail/event_format.h"
 
 #include <event-parse.h>
@@ -9,7 +11,7 @@
 #include <random>
 
 #include "event/net.h"
-#include "stream/decoder.h"
+#include "skbtrail/decoder.h"
 #include "stream/event_catalog.h"
 #include "support/files.h"
 #include "support/oracle.h"
@@ -219,7 +221,7 @@ TEST(EventFormat, damaged_texts_never_crash) {
     const auto format = parse_event_format("net", damaged);
     if (!format) continue;
     symbolic_names(*format, "reason");
-    const auto decoder = stream::Decoder<NetifReceiveSkb>::bind(*format);
+    const auto decoder = Decoder<NetifReceiveSkb>::bind(*format);
     if (!decoder) continue;
     // Exactly as large as it says, so that a sanitizer sees the first byte beyond.
     const std::vector<std::uint8_t> bytes(record.begin(), record.end());

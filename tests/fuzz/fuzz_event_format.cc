@@ -10,7 +10,7 @@
 #include "event/sched.h"
 #include "event/skb.h"
 #include "event/tcp.h"
-#include "stream/decoder.h"
+#include "skbtrail/decoder.h"
 
 namespace {
 
@@ -22,7 +22,7 @@ unsigned touch(std::string_view text) {
 
 template <class Event>
 unsigned decode(const skbtrail::EventFormat& format, const std::vector<std::uint8_t>& record) {
-  const auto decoder = skbtrail::stream::Decoder<Event>::bind(format);
+  const auto decoder = skbtrail::Decoder<Event>::bind(format);
   if (!decoder) return touch(decoder.error().message);
   const skbtrail::RawEvent raw{
       0, record.data(), static_cast<std::uint32_t>(record.size()), format.id, 0, 0};

@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "base/fd.h"
 #include "report/netdev_times.h"
 #include "report/report.h"
@@ -82,6 +84,7 @@ track::CaptureFacts capture_from(const json::object& document) {
   facts.other_buffers = json::value_to<std::vector<std::string>>(from.at("other_buffers"));
   facts.damage = json::value_to<std::vector<std::string>>(from.at("damage"));
   facts.missing = json::value_to<std::vector<std::string>>(from.at("missing_events"));
+  facts.disabled = json::value_to<std::vector<std::string>>(from.at("disabled_events"));
   for (const json::value& event : document.at("events").as_array()) {
     facts.counts.push_back({text(event.at("name")), number(event.at("count"))});
   }

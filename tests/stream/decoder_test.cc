@@ -1,4 +1,4 @@
-#include "stream/decoder.h"
+#include "skbtrail/decoder.h"
 
 #include <gmock/gmock.h>
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "stream/dispatcher.h"
 
 #include <gmock/gmock.h>

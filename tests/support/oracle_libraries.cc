@@ -6,7 +6,7 @@
 #include <map>
 
 #include "ring/cpu_pages.h"
-#include "stream/decoder.h"
+#include "skbtrail/decoder.h"
 #include "stream/event_catalog.h"
 #include "stream/merge.h"
 #include "support/kbuffer.h"
@@ -80,7 +80,7 @@ std::string compare_field(const std::optional<Value>& ours, tep_format_field* fi
 using FieldCheck = std::function<std::string(const RawEvent&, tep_record*, std::uint64_t& values)>;
 
 template <class Event>
-FieldCheck field_check(const stream::Decoder<Event>& decoder, tep_event* event) {
+FieldCheck field_check(const Decoder<Event>& decoder, tep_event* event) {
   return [decoder, event](const RawEvent& raw, tep_record* record, std::uint64_t& values) {
     Event ours;
     if (!decoder.decode(raw, ours)) return std::string("we cannot decode it");
@@ -114,7 +114,7 @@ std::map<int, FieldCheck> field_checks(const stream::EventCatalog& catalog, tep_
     }
     if (text == nullptr || event == nullptr) return;
     const auto format = parse_event_format(text->system, text->text);
-    const auto decoder = stream::Decoder<Event>::bind(*format);
+    const auto decoder = Decoder<Event>::bind(*format);
     if (!decoder) {
       difference = decoder.error().message;
       return;

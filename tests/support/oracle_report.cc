@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "stream/decoder.h"
+#include "skbtrail/decoder.h"
 #include "stream/trace.h"
 #include "support/files.h"
 #include "support/oracle.h"
@@ -93,7 +93,7 @@ std::string printed(const Value& value) {
 using TextCheck = std::function<std::string(const RawEvent&, std::string_view, std::uint64_t&)>;
 
 template <class Event>
-TextCheck text_check(const stream::Decoder<Event>& decoder) {
+TextCheck text_check(const Decoder<Event>& decoder) {
   return [decoder](const RawEvent& raw, std::string_view text, std::uint64_t& values) {
     Event ours;
     if (!decoder.decode(raw, ours)) return std::string("we cannot decode it");
@@ -123,7 +123,7 @@ std::map<int, TextCheck> text_checks(const stream::EventCatalog& catalog) {
     if (text == nullptr) return;
     const auto format = parse_event_format(text->system, text->text);
     if (!format) return;
-    const auto decoder = stream::Decoder<Event>::bind(*format);
+    const auto decoder = Decoder<Event>::bind(*format);
     if (decoder) checks.emplace(format->id, text_check<Event>(*decoder));
   });
   return checks;

@@ -36,11 +36,26 @@ read -ra flags <<<"$(pkg-config --cflags --libs skbtrail)"
 [[ -s $folder/headers ]] || fail "no headers"
 {
   sed 's|.*|#include <&>|' "$folder/headers"
-  echo 'int main() { return skbtrail::RawEvent{}.size == 0 ? 0 : 1; }'
+  # The example of capture.h, on a capture named on the command line.
+  cat <<'CC'
+#include <cstdio>
+int main(int, char** argv) {
+  auto capture = skbtrail::Capture::open(argv[1]);
+  if (!capture) return 1;
+  auto receive = capture->decoder<skbtrail::NetifReceiveSkb>();
+  skbtrail::RawEvent raw;
+  skbtrail::NetifReceiveSkb event;
+  unsigned long bytes = 0;
+  while (capture->next(raw)) {
+    if (raw.id == receive->id() && receive->decode(raw, event)) bytes += event.len;
+  }
+  return bytes > 0 ? 0 : 2;
+}
+CC
 } >"$folder/all.cc"
 "$compiler" -std=c++20 -Wall -Werror "$folder/all.cc" "${flags[@]}" -o "$folder/all" ||
   fail "a program that includes every public header does not build"
-"$folder/all" || fail "that program does not run"
+"$folder/all" "$(cache CMAKE_HOME_DIRECTORY)/tests/data/k612-v6.dat" || fail "that program does not run"
 
 "$folder/bin/skbtrail" --version >/dev/null || fail "bin/skbtrail does not run"
 [[ -d $folder/share/skbtrail/filters ]] || fail "no share/skbtrail/filters"

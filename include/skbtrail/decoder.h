@@ -2,21 +2,22 @@
 // (skbtrail/event_format.h): once per trace. decode() is then one bounds check and plain loads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 
-#include "base/bytes.h"
-#include "base/error.h"
 #include "skbtrail/event.h"
 #include "skbtrail/event_format.h"
 #include "skbtrail/raw_event.h"
 
-namespace skbtrail::stream {
+namespace skbtrail {
 
 // Where one field lies. `present` is false for an optional field this trace lacks.
 struct FieldLocation {
@@ -32,6 +33,13 @@ std::uint64_t load_number(const FieldLocation& field, const std::uint8_t* record
 std::span<const std::uint8_t> load_bytes(const FieldLocation& field, const RawEvent& event);
 
 namespace detail {
+
+template <class Number>
+Number load(const std::uint8_t* at) {
+  Number value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
 
 template <class T>
 struct is_optional : std::false_type {};
@@ -75,6 +83,7 @@ class Decoder {
   // Fails, naming the field, when a required field is missing or is not of the declared kind.
   static Result<Decoder> bind(const EventFormat& format) {
     Decoder decoder;
+    decoder.id_ = format.id;
     std::string problem;
     std::size_t index = 0;
     std::apply(
@@ -83,10 +92,13 @@ class Decoder {
         },
         Event::fields);
     if (!problem.empty()) {
-      return fail(ErrorKind::unsupported, "{}:{} {}", format.system, format.name, problem);
+      return tl::unexpected<Error>(
+          Error{ErrorKind::unsupported, format.system + ":" + format.name + " " + problem});
     }
     return decoder;
   }
+
+  std::uint16_t id() const { return id_; }  // RawEvent::id of this event in this trace
 
   // False when the record is shorter than its format says. Strings in `out` live as long as the
   // trace.
@@ -105,15 +117,15 @@ class Decoder {
     const FieldFormat* found = format.find(wanted.name);
     if (found == nullptr) {
       if constexpr (!detail::is_optional<Member>::value) {
-        if (problem.empty()) problem = fmt::format("has no field \"{}\"", wanted.name);
+        if (problem.empty()) problem = "has no field \"" + std::string(wanted.name) + "\"";
       }
       return;
     }
     location = {found->offset,      found->size,       found->is_signed,
                 found->is_data_loc, found->is_rel_loc, true};
     if (!fits<Member>(*found) && problem.empty()) {
-      problem = fmt::format("has a field \"{}\" of an unknown layout ({} of {} bytes)", wanted.name,
-                            found->type, found->size);
+      problem = "has a field \"" + found->name + "\" of an unknown layout (" + found->type +
+                " of " + std::to_string(found->size) + " bytes)";
     }
     needed_ = std::max(needed_, std::uint64_t{found->offset} + found->size);
   }
@@ -137,21 +149,22 @@ class Decoder {
 
   std::array<FieldLocation, kFieldCount> fields_{};
   std::uint64_t needed_ = 0;
+  std::uint16_t id_ = 0;
 };
 
 inline std::uint64_t load_number(const FieldLocation& field, const std::uint8_t* record) {
   const std::uint8_t* at = record + field.offset;
   switch (field.size) {
     case 1:
-      return field.is_signed ? static_cast<std::uint64_t>(load<std::int8_t>(at)) : *at;
+      return field.is_signed ? static_cast<std::uint64_t>(detail::load<std::int8_t>(at)) : *at;
     case 2:
-      return field.is_signed ? static_cast<std::uint64_t>(load<std::int16_t>(at))
-                             : load<std::uint16_t>(at);
+      return field.is_signed ? static_cast<std::uint64_t>(detail::load<std::int16_t>(at))
+                             : detail::load<std::uint16_t>(at);
     case 4:
-      return field.is_signed ? static_cast<std::uint64_t>(load<std::int32_t>(at))
-                             : load<std::uint32_t>(at);
+      return field.is_signed ? static_cast<std::uint64_t>(detail::load<std::int32_t>(at))
+                             : detail::load<std::uint32_t>(at);
     default:
-      return load<std::uint64_t>(at);
+      return detail::load<std::uint64_t>(at);
   }
 }
 
@@ -160,7 +173,7 @@ inline std::span<const std::uint8_t> load_bytes(const FieldLocation& field, cons
   std::uint32_t offset = field.offset;
   std::uint32_t size = field.size;
   if (field.is_data_loc || field.is_rel_loc) {
-    const auto descriptor = load<std::uint32_t>(event.data + field.offset);
+    const auto descriptor = detail::load<std::uint32_t>(event.data + field.offset);
     offset = (descriptor & 0xffff) + (field.is_rel_loc ? field.offset + 4 : 0);
     size = descriptor >> 16;
   }
@@ -168,4 +181,4 @@ inline std::span<const std::uint8_t> load_bytes(const FieldLocation& field, cons
   return {event.data + offset, size};
 }
 
-}  // namespace skbtrail::stream
+}  // namespace skbtrail

@@ -1,0 +1,59 @@
+// The public library, used as a program outside this tree would.
+#include "skbtrail/capture.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "event/net.h"
+#include "support/files.h"
+
+namespace skbtrail::test {
+namespace {
+
+// An event declared by the user of the library, not by it.
+struct InetSockSetState {
+  static constexpr EventName name{"sock", "inet_sock_set_state"};
+  std::int32_t newstate = 0;
+  std::uint16_t sport = 0;
+  static constexpr auto fields = std::tuple{field("newstate", &InetSockSetState::newstate),
+                                            field("sport", &InetSockSetState::sport)};
+};
+
+TEST(Capture, typed_events_in_order) {
+  auto capture = Capture::open(data_file("k612-ngx_small_veth.dat"));
+  ASSERT_TRUE(capture) << capture.error().message;
+  const auto receive = capture->decoder<NetifReceiveSkb>();
+  const auto state = capture->decoder<InetSockSetState>();
+  ASSERT_TRUE(receive);
+  ASSERT_TRUE(state);
+  std::map<std::string, int> received;
+  bool established = false;
+  Nanoseconds last = 0;
+  RawEvent raw;
+  while (capture->next(raw)) {
+    EXPECT_GE(raw.time, last);
+    last = raw.time;
+    NetifReceiveSkb packet;
+    if (raw.id == receive->id() && receive->decode(raw, packet))
+      ++received[std::string(packet.device)];
+    InetSockSetState change;
+    if (raw.id == state->id() && state->decode(raw, change)) established |= change.newstate == 1;
+  }
+  EXPECT_EQ(received, (std::map<std::string, int>{{"vc", 139}, {"vs", 149}}));
+  EXPECT_TRUE(established);
+  EXPECT_EQ(capture->clock(), "local");
+  EXPECT_EQ(capture->event_name(receive->id()), "net:netif_receive_skb");
+  EXPECT_TRUE(capture->damage().empty());
+}
+
+TEST(Capture, what_is_not_there_is_an_error) {
+  EXPECT_EQ(Capture::open("no-such-file.dat").error().kind, ErrorKind::failed);
+  const auto capture = Capture::open(data_file("k612-fgraph_lonly.dat"));
+  ASSERT_TRUE(capture);
+  EXPECT_EQ(capture->format({"net", "no_such_event"}).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(Capture::open(data_file("k612-v6.dat"), "nobuffer").error().kind, ErrorKind::usage);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
