@@ -84,6 +84,7 @@ void run_events(const stream::Trace& trace, stream::Dispatcher& dispatcher,
     dispatcher.dispatch(event);
   }
   facts.last = std::max(event.time, facts.first);
+  for (const LossWindow& window : merge.lost_at_end()) loss.on_loss(window);
   facts.undecodable = dispatcher.undecodable();
   for (std::size_t id = 0; id < dispatcher.counts().size(); ++id) {
     const std::uint64_t count = dispatcher.counts()[id];

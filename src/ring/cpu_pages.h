@@ -33,6 +33,8 @@ class CpuPages {
 
   CpuId cpu() const { return cpu_; }
   const CpuDamage& damage() const { return damage_; }
+  // After the last event: what was lost behind it, as far as the pages tell.
+  std::uint64_t lost_at_end() const { return lost_; }
 
  private:
   bool next_page();

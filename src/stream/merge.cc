@@ -42,4 +42,14 @@ std::vector<ring::CpuDamage> Merge::damage() const {
   return all;
 }
 
+std::vector<LossWindow> Merge::lost_at_end() const {
+  std::vector<LossWindow> windows;
+  for (const Source& source : sources_) {
+    const std::uint64_t lost = source.pages.lost_at_end();
+    if (lost != 0)
+      windows.push_back({source.pages.cpu(), source.event.time, source.event.time, lost});
+  }
+  return windows;
+}
+
 }  // namespace skbtrail::stream

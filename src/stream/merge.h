@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ring/cpu_pages.h"
+#include "skbtrail/loss.h"
 #include "skbtrail/raw_event.h"
 
 namespace skbtrail::stream {
@@ -28,6 +29,8 @@ class Merge {
   }
 
   std::vector<ring::CpuDamage> damage() const;
+  // After the last event: the losses that no later event of their CPU could carry.
+  std::vector<LossWindow> lost_at_end() const;
 
  private:
   struct Source {

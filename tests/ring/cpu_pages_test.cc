@@ -17,6 +17,7 @@ constexpr std::uint32_t kPage = 4096;
 struct Walk {
   std::vector<std::pair<int, std::uint64_t>> events;  // id, lost_before
   CpuDamage damage;
+  std::uint64_t lost_at_end = 0;
 };
 
 Walk walk(const std::string& text) {
@@ -30,6 +31,7 @@ Walk walk(const std::string& text) {
   }
   EXPECT_FALSE(pages.next(event)) << "the end is not the end";
   result.damage = pages.damage();
+  result.lost_at_end = pages.lost_at_end();
   return result;
 }
 
@@ -114,6 +116,14 @@ TEST(CpuPages, a_short_tail_is_damage_when_it_cuts_off_events) {
   const Walk whole = walk(page(1) + page(2).substr(0, 28));
   EXPECT_THAT(whole.events, ElementsAre(Pair(1, 0), Pair(2, 0)));
   EXPECT_EQ(whole.damage.pages, 0U);
+}
+
+TEST(CpuPages, loss_behind_the_last_event_is_told_at_the_end) {
+  const std::string lossy = PageBuilder(3).missed(7).build();
+  EXPECT_EQ(walk(page(1)).lost_at_end, 0U);
+  EXPECT_EQ(walk(page(1) + lossy).lost_at_end, 7U);
+  EXPECT_EQ(walk(page(1) + lossy + page(3)).lost_at_end, 0U);
+  EXPECT_EQ(walk(broken_page(1)).lost_at_end, kLostUnknown);
 }
 
 }  // namespace
