@@ -134,10 +134,10 @@ void write_stages(const ReportResult& report, TextWriter& out) {
 void write_slowest(const SlowestTable& table, TextWriter& out) {
   out.print("\nslowest {} - {}\n", table.from, table.to);
   for (const SlowRow& row : table.packets) {
-    out.print("  {:>9}  at {}  {:<12} skb={:x} len={:<6} cpu={:<3}", human_duration(row.duration),
+    out.print("  {:>9}  at {}  {:<12} skb={:x} len={:<6} cpu={}", human_duration(row.duration),
               human_time(row.from), row.device, static_cast<std::uint64_t>(row.skbaddr), row.len,
               row.cpu);
-    if (row.pid != 0) out.print(" {}-{}", row.comm, row.pid);
+    if (row.pid != 0) out.print("  {}-{}", row.comm, row.pid);
     out.write("\n");
   }
 }
