@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <string_view>
 
 namespace skbtrail {
@@ -47,7 +48,7 @@ std::string human_rate(std::uint64_t count, Nanoseconds duration) {
   if (duration == 0) return "-";
   const double rate = static_cast<double>(count) * 1e9 / static_cast<double>(duration);
   if (rate < 10) return fmt::format("{:.1f}/s", rate);
-  return human_count(static_cast<std::uint64_t>(rate + 0.5)) + "/s";
+  return human_count(static_cast<std::uint64_t>(std::llround(rate))) + "/s";
 }
 
 }  // namespace skbtrail

@@ -10,13 +10,13 @@ namespace skbtrail::cli {
 
 struct Verb {
   std::string_view name;
-  std::string_view about;                              // one line for `skbtrail help`
-  int (*run)(std::span<const std::string> arguments);  // without "skbtrail VERB"
+  std::string_view about;                          // one line for `skbtrail help`
+  int (*run)(std::span<const std::string> words);  // without "skbtrail VERB"
 };
 
-int record(std::span<const std::string> arguments);        // record.cc
-int report(std::span<const std::string> arguments);        // report.cc
-int netdev_times(std::span<const std::string> arguments);  // netdev_times.cc
-int list(std::span<const std::string> arguments);          // list.cc
+int record(std::span<const std::string> words);        // record.cc
+int report(std::span<const std::string> words);        // report.cc
+int netdev_times(std::span<const std::string> words);  // netdev_times.cc
+int list(std::span<const std::string> words);          // list.cc
 
 }  // namespace skbtrail::cli

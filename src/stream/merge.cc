@@ -5,12 +5,12 @@
 
 namespace skbtrail::stream {
 
-Merge::Merge(std::vector<ring::CpuPages> cpus) {
+Merge::Merge(const std::vector<ring::CpuPages>& cpus) {
   sources_.reserve(cpus.size());
-  for (ring::CpuPages& pages : cpus) {
-    Source source{std::move(pages), {}, false};
+  for (const ring::CpuPages& pages : cpus) {
+    Source source{pages, {}, false};
     source.has_event = source.pages.next(source.event);
-    sources_.push_back(std::move(source));
+    sources_.push_back(source);
   }
   choose();
 }

@@ -13,7 +13,7 @@ namespace skbtrail::stream {
 
 class Merge {
  public:
-  explicit Merge(std::vector<ring::CpuPages> cpus);
+  explicit Merge(const std::vector<ring::CpuPages>& cpus);
 
   // The next event of all CPUs, or false at the end.
   bool next(RawEvent& event) {

@@ -58,7 +58,7 @@ Merge Trace::events() const {
   for (const tracedat::CpuData& cpu : buffer_->cpus) {
     cpus.emplace_back(cpu.pages, buffer_->page_size, cpu.cpu);
   }
-  return Merge(std::move(cpus));
+  return Merge(cpus);
 }
 
 }  // namespace skbtrail::stream

@@ -267,7 +267,7 @@ void RxTracker::on(const EventHeader& header, const SkbCopyDatagramIovec& event)
     ++counters_.unmatched_copies;
     return;
   }
-  RxPacket& packet = this->packet(live->second);
+  RxPacket& packet = RxTracker::packet(live->second);
   if (packet.copied) return;  // a partial read's rest, or bytes of segments coalesced into this one
   packet.copied = header.time;
   packet.reader = header.pid;
@@ -280,7 +280,7 @@ void RxTracker::on(const EventHeader& header, const SkbCopyDatagramIovec& event)
 void RxTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const auto live = find(event.skbaddr);
   if (live == live_.end()) return;
-  RxPacket& packet = this->packet(live->second);
+  RxPacket& packet = RxTracker::packet(live->second);
   const bool read = in_task(header) && !is_softirq_thread(comms_.name(header.pid));
   if (!packet.copied && read) packet.reader = header.pid;
   close(live, read ? Outcome::delivered : Outcome::consumed, header.time);
@@ -289,7 +289,7 @@ void RxTracker::on(const EventHeader& header, const ConsumeSkb& event) {
 void RxTracker::on(const EventHeader& header, const KfreeSkb& event) {
   const auto live = find(event.skbaddr);
   if (live == live_.end()) return;
-  RxPacket& packet = this->packet(live->second);
+  RxPacket& packet = RxTracker::packet(live->second);
   packet.reason = event.reason;
   packet.location = event.location;
   close(live, Outcome::dropped, header.time);
@@ -311,7 +311,7 @@ void RxTracker::on(const EventHeader& header, const NetDevQueue& event) {
 RxTracker::LiveMap::iterator RxTracker::find(SkbAddr address) {
   const auto live = live_.find(address);
   if (live == live_.end() || live->second.all_gaps == gaps_) return live;
-  RxPacket& packet = this->packet(live->second);
+  RxPacket& packet = RxTracker::packet(live->second);
   if (!packet.crossed_loss) ++counters_.crossed_loss;
   packet.crossed_loss = true;
   if (live->second.cpu_gaps == cpus_[live->second.hunk->data.cpu].gaps) {
@@ -330,7 +330,7 @@ void RxTracker::settle_packet(Live& live) {
 // A packet that somebody read was delivered, however its address ended.
 void RxTracker::close(LiveMap::iterator live, Outcome outcome, std::optional<Nanoseconds> time) {
   Hunk& hunk = *live->second.hunk;
-  RxPacket& packet = this->packet(live->second);
+  RxPacket& packet = RxTracker::packet(live->second);
   packet.outcome = packet.copied ? Outcome::delivered : outcome;
   packet.ended = time;
   if (!packet.copied) settle_packet(live->second);
