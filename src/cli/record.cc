@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/human.h"
 #include "cli/arguments.h"
 #include "cli/exit_status.h"
 #include "cli/verb.h"
@@ -97,13 +98,6 @@ Result<record::Request> make_request(const Parsed& parsed) {
   return request;
 }
 
-std::string size_text(std::uint64_t bytes) {
-  const double value = static_cast<double>(bytes);
-  if (value >= 1e9) return fmt::format("{:.2f} GB", value / 1e9);
-  if (value >= 1e6) return fmt::format("{:.1f} MB", value / 1e6);
-  return fmt::format("{:.0f} kB", value / 1e3);
-}
-
 void print_missing(const std::vector<std::string>& missing) {
   if (missing.empty()) return;
   std::string names;
@@ -119,12 +113,13 @@ void print_loss(const record::Summary& summary) {
   std::string per_cpu;
   for (const record::CpuSummary& cpu : summary.cpus) {
     if (cpu.lost > 0)
-      per_cpu += fmt::format("{}cpu{} {}", per_cpu.empty() ? "" : ", ", cpu.cpu, cpu.lost);
+      per_cpu +=
+          fmt::format("{}cpu{} {}", per_cpu.empty() ? "" : ", ", cpu.cpu, human_count(cpu.lost));
   }
   say(fmt::format(
       "  lost      {} ({}): raise --buffer-size, or record less with --profile net-min, -d or "
       "-e\n",
-      summary.lost, per_cpu));
+      human_count(summary.lost), per_cpu));
 }
 
 void print_summary(const record::Request& request, const record::Summary& summary) {
@@ -135,12 +130,12 @@ void print_summary(const record::Request& request, const record::Summary& summar
   const double cpu_seconds = static_cast<double>(summary.reader_cpu_time) / 1e9;
   say(fmt::format("skbtrail: recorded {:.3f} s into {}{}\n", summary.seconds, file,
                   summary.kept_old ? ", the earlier capture is now " + file + ".old" : ""));
-  say(fmt::format("  events    {}, {:.0f} per second\n", summary.events,
-                  static_cast<double>(summary.events) / seconds));
+  say(fmt::format("  events    {}, {}\n", human_count(summary.events),
+                  human_rate(summary.events, static_cast<Nanoseconds>(seconds * 1e9))));
   print_loss(summary);
   say(fmt::format("  cost      {:.3f} s of CPU time for reading, {:.1f} % of one CPU\n",
                   cpu_seconds, 100 * cpu_seconds / seconds));
-  say(fmt::format("  file      {}\n", size_text(summary.file_size)));
+  say(fmt::format("  file      {}\n", human_bytes(summary.file_size)));
   say(fmt::format("next: skbtrail report {}\n", file));
 }
 

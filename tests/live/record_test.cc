@@ -42,13 +42,16 @@ std::vector<std::string> left_over() {
   return names;
 }
 
+// "events    1,234" -> 1234
 std::uint64_t number_after(const std::string& text, const std::string& pattern) {
   std::smatch match;
-  if (!std::regex_search(text, match, std::regex(pattern + "\\s+([0-9]+)"))) {
+  if (!std::regex_search(text, match, std::regex(pattern + "\\s+([0-9,]+)"))) {
     ADD_FAILURE() << pattern << " is not in: " << text;
     return 0;
   }
-  return std::stoull(match[1]);
+  std::string digits = match[1];
+  std::erase(digits, ',');
+  return std::stoull(digits);
 }
 
 struct Found {
