@@ -116,10 +116,8 @@ void print_loss(const record::Summary& summary) {
       per_cpu +=
           fmt::format("{}cpu{} {}", per_cpu.empty() ? "" : ", ", cpu.cpu, human_count(cpu.lost));
   }
-  say(fmt::format(
-      "  lost      {} ({}): raise --buffer-size, or record less with --profile net-min, -d or "
-      "-e\n",
-      human_count(summary.lost), per_cpu));
+  say(fmt::format("  lost      {} ({})\n", human_count(summary.lost), per_cpu));
+  say("            raise --buffer-size, or record less: --profile net-min, -d, -e\n");
 }
 
 void print_summary(const record::Request& request, const record::Summary& summary) {

@@ -23,15 +23,16 @@ void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
       out.print(", {} of them of unknown size", human_count(capture.gaps_of_unknown_size));
     }
   }
-  out.write("; packets alive in a gap are left out of the stages\n");
+  out.write("\n            packets alive in a gap are left out of the stages\n");
   constexpr std::size_t kGapsShown = 5;
   for (std::size_t i = 0; i < std::min(kGapsShown, capture.gaps.size()); ++i) {
     const LossWindow& gap = capture.gaps[i];
-    out.print("            CPU {}  {} .. {}  {}\n", gap.cpu, human_time(gap.from),
-              human_time(gap.to), gap.events == kLostUnknown ? "?" : plural(gap.events, "event"));
+    out.print("            CPU {}  {} .. {}  {}\n", gap.cpu,
+              gap.from == 0 ? "start" : human_time(gap.from), human_time(gap.to),
+              gap.events == kLostUnknown ? "?" : plural(gap.events, "event"));
   }
   if (capture.gap_count > kGapsShown) {
-    out.print("            and {} more\n", plural(capture.gap_count - kGapsShown, "gap"));
+    out.print("            and {}\n", plural(capture.gap_count - kGapsShown, "more gap"));
   }
   for (const track::CpuLossCounters& cpu : capture.counters) {
     out.print("            CPU {}  the kernel counted {} overwritten, {} dropped, {} nested\n",
