@@ -165,11 +165,15 @@ void write_unmatched(const ReportResult& report, TextWriter& out) {
 
 void write_text(const ReportResult& report, TextWriter& out) {
   write_capture(report.capture, out);
-  write_events(report.capture, out);
-  write_devices(report, out);
-  write_packets(report, out);
+  if (!report.capture.counts.empty()) write_events(report.capture, out);
+  if (report.devices.empty()) {
+    out.write("\nno packets: nothing was received or sent, or no such event was recorded\n");
+  } else {
+    write_devices(report, out);
+    write_packets(report, out);
+  }
   write_drops(report, out);
-  write_stages(report, out);
+  if (!report.stages.empty()) write_stages(report, out);
   for (const SlowestTable& table : report.slowest) write_slowest(table, out);
   write_unmatched(report, out);
 }

@@ -1,0 +1,89 @@
+// The verbs that read, as a user meets them: wrong words, wrong files, what they say and return.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/files.h"
+#include "support/run.h"
+
+namespace skbtrail::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ReadingVerb : public ::testing::TestWithParam<const char*> {
+ protected:
+  RunResult call(std::vector<std::string> words) {
+    words.insert(words.begin(), GetParam());
+    return skbtrail(std::move(words));
+  }
+};
+
+TEST_P(ReadingVerb, a_file_that_is_not_there_is_named) {
+  const RunResult result = call({"no-such.dat"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("no-such.dat: No such file"));
+  EXPECT_THAT(result.out, IsEmpty());
+}
+
+TEST_P(ReadingVerb, a_file_that_is_no_capture_is_damaged_input) {
+  const TemporaryFolder folder;
+  write_file(folder / "text.dat", "this is not a capture\n");
+  const RunResult result = call({folder / "text.dat"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_THAT(result.err, HasSubstr("not a trace.dat"));
+}
+
+TEST_P(ReadingVerb, wrong_words_are_usage_errors) {
+  EXPECT_EQ(call({"--format", "xml"}).status, 2);
+  EXPECT_EQ(call({"--no-such-option"}).status, 2);
+  EXPECT_EQ(call({"-i", "a.dat", "b.dat"}).status, 2);
+  EXPECT_EQ(call({data_file("k612-v6.dat"), "--buffer", "nobody"}).status, 2);
+}
+
+TEST_P(ReadingVerb, a_folder_or_a_device_is_refused) {
+  EXPECT_EQ(call({"/"}).status, 2);
+  EXPECT_EQ(call({"/dev/null"}).status, 2);
+}
+
+TEST_P(ReadingVerb, a_cut_capture_prints_what_is_there_and_returns_5) {
+  const TemporaryFolder folder;
+  const std::string whole = read_file(data_file("k612-v6.dat"));
+  // Version 6 keeps its pages at the end: cut into the last CPU's.
+  write_file(folder / "cut.dat", whole.substr(0, whole.size() - 10000));
+  const RunResult result = call({folder / "cut.dat"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_THAT(result.out, HasSubstr("DAMAGED"));
+  EXPECT_THAT(result.out, HasSubstr("netif_receive_skb"));
+}
+
+TEST_P(ReadingVerb, a_full_disk_is_an_error) {
+  const RunResult result = run({"sh", "-c",
+                                std::string(SKBTRAIL_BINARY) + " " + GetParam() + " " +
+                                    data_file("k612-v6.dat").string() + " > /dev/full"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("No space left on device"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, ReadingVerb, ::testing::Values("report", "netdev-times"),
+                         [](const auto& verb) {
+                           return verb.param == std::string("report") ? "report" : "netdev_times";
+                         });
+
+TEST(NetdevTimes, rx_tx_and_device_choose_what_is_printed) {
+  const std::string file = data_file("k612-perf_nginx.dat");
+  const std::string rx = skbtrail({"netdev-times", "rx", file}).out;
+  EXPECT_THAT(rx, HasSubstr("netif_receive_skb("));
+  EXPECT_EQ(rx.find("Qdisc"), std::string::npos);
+  const std::string tx = skbtrail({"netdev-times", "tx", file}).out;
+  EXPECT_THAT(tx, HasSubstr("Qdisc"));
+  EXPECT_EQ(tx.find("netif_receive_skb("), std::string::npos);
+  const std::string nic0 = skbtrail({"netdev-times", "tx", "--dev", "nic0", file}).out;
+  EXPECT_THAT(nic0, HasSubstr("   nic0 "));
+  EXPECT_EQ(nic0.find("   nic1 "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
