@@ -14,4 +14,5 @@ check() {
   interrupts_agree
   nic_devices_agree n0 n1
   roots_include irq
+  at_least $(($(packets_of n0 rx) * 2)) "$(device_delta n0 "$rx_packets")" 'segments before GRO'
 }
