@@ -77,6 +77,10 @@ main() {
   readonly series=$1
   mkdir -p "$cache"
   package=$(newest_package)
+  if [[ ! $package ]] && ((EUID == 0)); then
+    apt-get update -qq >&2 || true
+    package=$(newest_package)
+  fi
   folder=$cache/$package
   if [[ ! $package ]]; then
     folder=$(newest_cached)

@@ -169,7 +169,7 @@ main() {
       for scenario in "${scenarios[@]}"; do check_results "$output/$series" "$scenario"; done
     else
       run_kernel
-      say "$series took $((SECONDS - started)) s"
+      say "kernel $series: $((SECONDS - started)) s"
     fi
   done
   ((${#without[@]} < ${#all[@]})) || exit 77
