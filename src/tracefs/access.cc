@@ -46,9 +46,12 @@ Error access_error(int error_number, const fs::path& path) {
       }
       return {ErrorKind::not_permitted,
               problem +
+                  // A group may only read: the files of a new instance have mode 640, and belong to
+                  // the owner of `instances` (TRACE_MODE_WRITE, tracefs_get_inode()).
                   "\nrecording needs root: sudo skbtrail record ...\n"
-                  "or let a group use tracefs: sudo mount -o remount,gid=GROUP,mode=770 " +
-                  "/sys/kernel/tracing"};
+                  "or let a user of a group record: "
+                  "sudo mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing && "
+                  "sudo chown USER /sys/kernel/tracing/instances"};
     case EROFS:
       return {ErrorKind::not_permitted,
               problem +

@@ -112,6 +112,7 @@ TEST(AccessError, names_the_path_and_the_fix) {
   EXPECT_EQ(error(EACCES).kind, ErrorKind::not_permitted);
   EXPECT_THAT(error(EACCES).message, HasSubstr("/t/instances"));
   EXPECT_THAT(error(EACCES).message, HasSubstr("sudo"));
+  EXPECT_THAT(error(EACCES).message, HasSubstr("chown USER /sys/kernel/tracing/instances"));
   EXPECT_EQ(error(EROFS).kind, ErrorKind::not_permitted);
   EXPECT_THAT(error(EROFS).message, HasSubstr("remount,rw"));
   EXPECT_EQ(error(ENOENT).kind, ErrorKind::unsupported);

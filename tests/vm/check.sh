@@ -1,0 +1,183 @@
+# shellcheck shell=bash
+# Checks of a scenario's results, outside the guest. Each prints what is wrong, in a line.
+# `results` is the folder of the scenario, `skbtrail` the program. A check that prints nothing passed.
+
+wrong() { echo "    $*"; }
+# equal FOUND EXPECTED WHAT
+equal() { [[ $1 == "$2" ]] || wrong "$3: $1, not $2"; }
+# at_least LEAST FOUND WHAT
+at_least() { (($2 >= $1)) || wrong "$3: $2, fewer than $1"; }
+
+# --- the capture ------------------------------------------------------------------------------------
+
+# What is read more than once is made once.
+prepare_check() {
+  [[ -e $results/skbtrail.dat ]] || return 0
+  "$skbtrail" report --format json "$results/skbtrail.dat" >"$results/report.json" \
+    2>"$results/report.err" || wrong "skbtrail report fails: $(<"$results/report.err")"
+  "$skbtrail" netdev-times rx --format json "$results/skbtrail.dat" >"$results/rx.json" \
+    2>"$results/rx.err" || wrong "skbtrail netdev-times fails: $(<"$results/rx.err")"
+  trace-cmd report -N -i "$results/skbtrail.dat" 2>/dev/null | event_lines >"$results/skbtrail.txt"
+}
+
+report() { jq -r "$1" "$results/report.json"; }
+event_count() { report "[.events[] | select(.name == \"$1\") | .count] | add // 0"; }
+
+# "CPU EVENT: FIELDS" of every line of trace-cmd report that is an event.
+event_lines() {
+  sed -nE 's/^.*-[0-9]+ +\[([0-9]{3})\] .*[0-9]+\.[0-9]+: +([a-z0-9_]+): */\1 \2: /p'
+}
+
+nothing_lost() {
+  equal "$(report .capture.lost_events)" 0 'lost events'
+  equal "$(report .capture.gaps)" 0 'gaps'
+  equal "$(report '.capture.damage | length')" 0 'damage'
+  events_agree
+}
+
+# trace-cmd report has a line for every event we count, and so had the summary of the recording.
+events_agree() {
+  local said
+  equal "$(report .capture.events)" "$(wc -l <"$results/skbtrail.txt")" \
+    'events against trace-cmd report'
+  said=$(sed -nE 's/^  events +([0-9,]+),? .*/\1/p' "$results/skbtrail.err" | tr -d ,)
+  equal "$(report .capture.events)" "$said" 'events against the summary of record'
+}
+
+# What trace-cmd recorded beside us: on each CPU, ours is one unbroken piece of it.
+agrees_with_tracecmd() {
+  local cpu kinds='net_dev_queue|net_dev_xmit|netif_receive_skb|kfree_skb|consume_skb|napi_poll'
+  trace-cmd report -N -i "$results/tracecmd.dat" 2>/dev/null | event_lines >"$results/tracecmd.txt"
+  for cpu in 000 001; do
+    grep -E "^$cpu ($kinds): " "$results/skbtrail.txt" >"$results/ours.$cpu" || true
+    grep -E "^$cpu ($kinds): " "$results/tracecmd.txt" >"$results/theirs.$cpu" || true
+    is_piece "$results/ours.$cpu" "$results/theirs.$cpu" ||
+      wrong "cpu $cpu: what both recorded differs: diff $results/{ours,theirs}.$cpu"
+  done
+}
+
+# is_piece OURS THEIRS: the lines of OURS stand in THEIRS, in one piece.
+is_piece() {
+  awk 'NR == FNR { ours[n++] = $0; next }
+       { theirs[m++] = $0 }
+       END {
+         for (start = 0; start + n <= m; ++start) {
+           for (i = 0; i < n && ours[i] == theirs[start + i]; ++i) { }
+           if (i == n) exit 0
+         }
+         exit 1
+       }' "$1" "$2"
+}
+
+outcomes_add_up() {
+  local direction
+  for direction in rx tx; do
+    equal "$(report ".packets.$direction.outcomes | add")" "$(report ".packets.$direction.births")" \
+      "outcomes of $direction against births"
+  done
+}
+
+# --- ground truth -----------------------------------------------------------------------------------
+
+# The columns of a device in /proc/net/dev, summed over namespaces: rx packets 2, tx packets 10.
+device_counter() {
+  awk -v device="$2:" -v column="$3" '$1 == device { sum += $(column + 1) } END { print sum + 0 }' \
+    "$results/$1"/*.dev
+}
+device_delta() { echo $(($(device_counter after "$1" "$2") - $(device_counter before "$1" "$2"))); }
+readonly rx_packets=2 tx_packets=10
+
+# delta FILE TABLE COLUMN: of /proc/net/snmp.
+delta() {
+  local when
+  for when in before after; do
+    awk -v table="$2:" -v column="$3" '$1 != table { next }
+      !head { head = 1; for (i = 2; i <= NF; ++i) if ($i == column) at = i; next }
+      { print $at }' "$results/$when/$1"
+  done | paste -sd ' ' | awk '{ print $2 - $1 }'
+}
+
+# queue_drops NAMESPACE DEVICE: what its queueing discipline dropped.
+queue_drops() {
+  local when
+  for when in before after; do
+    grep -A 1 " dev $2 " "$results/$when/$1.qdisc" | sed -nE 's/.*\(dropped ([0-9]+),.*/\1/p'
+  done | paste -sd ' ' | awk '{ print $2 - $1 }'
+}
+
+packets_of() { report "[.devices[] | select(.name == \"$1\") | .$2.packets] | add // 0"; }
+events_of() { grep -cE "^[0-9]+ $2: .*dev=$1( |\$)" "$results/skbtrail.txt" || true; }
+
+# veth without NAPI and lo: the kernel counts a packet where it hands it to the stack, GSO or not.
+devices_agree() {
+  local device
+  for device in "$@"; do
+    equal "$(packets_of "$device" rx)" "$(device_delta "$device" $rx_packets)" "$device: rx packets"
+    equal "$(packets_of "$device" tx)" "$(device_delta "$device" $tx_packets)" "$device: tx packets"
+    at_least 1 "$(device_delta "$device" $tx_packets)" "$device: tx packets of the guest"
+  done
+}
+
+# A NIC counts before GRO what netif_receive_skb sees after it, and after software GSO what was
+# queued before it: there the events of the driver's side are counted.
+nic_devices_agree() {
+  local device received=0
+  for device in "$@"; do
+    received=$((received + $(device_delta "$device" $rx_packets)))
+    equal "$(events_of "$device" net_dev_xmit)" "$(device_delta "$device" $tx_packets)" \
+      "$device: net_dev_xmit events"
+    equal "$(packets_of "$device" rx)" "$(events_of "$device" netif_receive_skb)" \
+      "$device: received packets"
+    at_least "$(packets_of "$device" rx)" "$(device_delta "$device" $rx_packets)" \
+      "$device: rx packets before GRO"
+  done
+  equal "$(event_count net:napi_gro_receive_entry)" "$received" 'napi_gro_receive_entry events'
+}
+
+# Lines of a file of /proc, those that match PATTERN, the numbers of both CPUs summed.
+both_cpus() { awk -v pattern="$2" '$0 ~ pattern { sum += $2 + $3 } END { print sum + 0 }' "$results/$1"; }
+
+# Hard interrupts of the NICs, runs of NET_RX and packets into the stack, as the kernel counts them.
+interrupts_agree() {
+  local expected
+  expected=$(($(both_cpus after/interrupts ' virtio[0-9]+-') - $(both_cpus before/interrupts ' virtio[0-9]+-')))
+  equal "$(grep -cE '^[0-9]+ irq_handler_entry: .*name=virtio' "$results/skbtrail.txt")" "$expected" \
+    'hard interrupts of virtio'
+}
+softirqs_agree() {
+  local expected
+  expected=$(($(both_cpus after/softirqs NET_RX) - $(both_cpus before/softirqs NET_RX)))
+  equal "$(grep -cE '^[0-9]+ softirq_entry: .*NET_RX' "$results/skbtrail.txt")" "$expected" \
+    'runs of NET_RX'
+  expected=$(($(processed after) - $(processed before)))
+  equal "$(event_count net:netif_receive_skb)" "$expected" 'netif_receive_skb against softnet_stat'
+}
+# The first column, in hexadecimal, of every CPU.
+processed() {
+  local sum=0 column
+  while read -r column _; do sum=$((sum + 16#$column)); done <"$results/$1/softnet_stat"
+  echo "$sum"
+}
+
+# Tasks of that name sleep where their counters are read: every switch in between is in the capture.
+switches_agree() {
+  local tid voluntary involuntary found tasks=0
+  while read -r tid _ voluntary involuntary; do
+    tasks=$((tasks + 1))
+    found=$(grep -cE "^[0-9]+ sched_switch: .*prev_pid=$tid " "$results/skbtrail.txt" || true)
+    equal "$found" $((voluntary + involuntary)) "switches of $1 $tid"
+  done < <(switch_deltas "$1")
+  at_least 1 "$tasks" "tasks named $1"
+}
+switch_deltas() {
+  awk -v name="$1" 'NR == FNR { voluntary[$1] = $3; involuntary[$1] = $4; next }
+    $2 == name && $1 in voluntary { print $1, $2, $3 - voluntary[$1], $4 - involuntary[$1] }' \
+    "$results/switches.before" "$results/switches.after"
+}
+
+roots_include() {
+  local roots
+  roots=$(jq -r '.rx[].root' "$results/rx.json" | sort | uniq -c | sort -rn |
+    awk '{ printf "%s %s, ", $2, $1 }')
+  [[ ", $roots" == *", $1 "* ]] || wrong "no hunk has the root $1, only: ${roots%, }"
+}

@@ -1,0 +1,41 @@
+#!/bin/bash
+# The first process of a guest: mounts, modules, the scenarios of /vm/list, results to /dev/vda.
+export PATH=/usr/bin:/usr/sbin HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mkdir -p /dev/shm /dev/pts
+ln -s /proc/self/fd /dev/fd
+mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /run
+mount -t tmpfs -o size=70% tmpfs /out
+mount -t tracefs nodev /sys/kernel/tracing
+for module in /vm/modules/*; do insmod "$module"; done
+# The kernel may name the two NICs in either order; scenarios know them as n0 and n1.
+for n in 0 1; do
+  for nic in /sys/class/net/*; do
+    if [[ $(<"$nic/address") == "52:54:00:00:00:0$((n + 1))" ]]; then
+      ip link set "${nic##*/}" name "n$n"
+    fi
+  done
+done
+echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+ip link set lo up
+uname -r >/out/kernel
+
+# After every scenario, so that a guest that dies keeps what it has done.
+save() { tar -c -C /out . | dd of=/dev/vda bs=1M conv=fsync 2>/dev/null; }
+
+echo "vm: up" >/dev/console
+save
+while read -r scenario; do
+  echo "vm: $scenario" >/dev/console
+  timeout -s KILL 100 bash /vm/scenario.sh "$scenario" >"/out/$scenario.log" 2>&1
+  echo $? >"/out/$scenario.status"
+  bash /vm/scenario.sh --clean-up
+  save
+done </vm/list
+echo "vm: done" >/dev/console
+echo o >/proc/sysrq-trigger
+sleep 60

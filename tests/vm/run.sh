@@ -1,0 +1,180 @@
+#!/bin/bash
+# usage: run.sh SKBTRAIL [-k 6.1|6.12] [-c] [SCENARIO...]
+# Boots guests, runs scenarios in them, checks the results outside: one line for each, and
+# `N passed, N failed` at the end. Without -k on both kernels; without SCENARIO all of scenarios/.
+# With -c nothing is booted: the results of the last run are checked again.
+# Results stay in build/vm/KERNEL/SCENARIO. Exit status 77: no qemu or no kernel, and the reason.
+set -euo pipefail
+here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+readonly here
+readonly output=${here%/tests/vm}/build/vm
+# Emulated guests die now and then after many switches of events: few scenarios per boot.
+readonly per_boot=5 boot_seconds=60 scenario_seconds=100
+source "$here/check.sh"
+
+passed=0 failures=0 without=() guest=''
+
+say() { printf 'vm: %s\n' "$*" >&2; }
+
+stop_guest() {
+  [[ $guest ]] || return 0
+  kill -KILL "$guest" 2>/dev/null || true
+  wait "$guest" 2>/dev/null || true
+  guest=''
+}
+
+# start_guest KERNEL_FOLDER FILES: FILES holds initramfs and takes console.log and out.img.
+start_guest() {
+  local kernel=$1 files=$2
+  truncate -s 1G "$files/out.img"
+  qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 3072 \
+    -nodefaults -no-reboot -display none -serial "file:$files/console.log" \
+    -kernel "$kernel/vmlinuz" -initrd "$files/initramfs" \
+    -append 'console=ttyS0 quiet panic=-1 rdinit=/init mitigations=off nokaslr' \
+    -drive "file=$files/out.img,format=raw,if=none,id=o" -device virtio-blk-pci,drive=o \
+    -netdev hubport,id=n0,hubid=0 -device virtio-net-pci,netdev=n0,mac=52:54:00:00:00:01 \
+    -netdev hubport,id=n1,hubid=0 -device virtio-net-pci,netdev=n1,mac=52:54:00:00:00:02 \
+    2>"$files/qemu.err" &
+  guest=$!
+}
+
+# wait_for_guest FILES SCENARIOS: until it powers off, or its time is over.
+wait_for_guest() {
+  local deadline=$((SECONDS + boot_seconds + scenario_seconds * $2)) up=$((SECONDS + boot_seconds))
+  while kill -0 "$guest" 2>/dev/null && ((SECONDS < deadline)); do
+    ((SECONDS < up)) || grep -q 'vm: up' "$1/console.log" || break
+    sleep 0.5
+  done
+  stop_guest
+}
+
+# boot KERNEL_FOLDER TO SCENARIO...: their results are unpacked into TO.
+boot() {
+  local kernel=$1 to=$2 files scenario
+  shift 2
+  files=$(mktemp -d "$output/boot.XXXXXX")
+  "$here/image.sh" "$skbtrail" "$kernel" "$files/initramfs" "$@"
+  for scenario in "$@"; do rm -rf "${to:?}/$scenario"{,.log,.status}; done
+  start_guest "$kernel" "$files"
+  wait_for_guest "$files" $#
+  cp "$files/console.log" "$to" || true
+  tar -x -f "$files/out.img" -C "$to" 2>/dev/null || true
+  if ! grep -q 'vm: done' "$to/console.log"; then
+    say "the guest did not finish; the end of its console:"
+    tail -n 25 "$files/qemu.err" "$to/console.log" >&2
+  fi
+  rm -rf "$files"
+}
+
+verdict() {
+  local word=$1
+  if [[ $word == ok ]]; then passed=$((passed + 1)); else failures=$((failures + 1)); fi
+  printf '%-6s %-5s %-20s %s\n' "$word" "$series" "$scenario" "$2"
+}
+
+# In a subshell: every scenario defines the same functions. What is printed is wrong.
+checks() (
+  source "$here/scenarios/$1.sh"
+  prepare_check
+  check || wrong "a check ended with status $?"
+)
+
+# check_results TO SCENARIO
+check_results() {
+  local scenario=$2 status wrongs
+  results=$1/$scenario
+  if ! status=$(cat "$results.status" 2>/dev/null); then
+    verdict FAILED 'the guest died before it was done'
+  elif [[ $status != 0 ]]; then
+    verdict FAILED "status $status in the guest"
+    tail -n 15 "$results.log" "$results"/{traffic.out,skbtrail.err,tracecmd.log} 2>/dev/null |
+      sed 's/^/    /' || true
+  elif wrongs=$(checks "$scenario" 2>&1) && [[ ! $wrongs ]]; then
+    verdict ok "$(summary)"
+  else
+    verdict FAILED "see $results"
+    echo "$wrongs"
+  fi
+}
+
+summary() {
+  [[ ! -e $results/report.json ]] ||
+    report '"\(.capture.events) events, \(.packets.rx.births) packets received, \(.packets.tx.births) sent"'
+}
+
+# Results of a scenario are there once it has ended, whatever the guest did after it.
+missing() {
+  local scenario
+  for scenario in "${@:2}"; do [[ -e $1/$scenario.status ]] || echo "$scenario"; done
+}
+
+# boot_and_check KERNEL_FOLDER TO SCENARIO...: a guest that died is given a second boot.
+boot_and_check() {
+  local kernel=$1 to=$2 again scenario
+  shift 2
+  boot "$kernel" "$to" "$@"
+  mapfile -t again < <(missing "$to" "$@")
+  if ((${#again[@]} > 0 && ${#again[@]} < $#)); then
+    say "a guest with $series died; booting again for: ${again[*]}"
+    boot "$kernel" "$to" "${again[@]}"
+  fi
+  for scenario in "$@"; do check_results "$to" "$scenario"; done
+}
+
+run_kernel() {
+  local kernel to=$output/$series status=0 i
+  kernel=$("$here/kernels.sh" "$series") || status=$?
+  if ((status == 77)); then
+    without+=("$series")
+    return 0
+  fi
+  ((status == 0)) || exit "$status"
+  mkdir -p "$to"
+  for ((i = 0; i < ${#scenarios[@]}; i += per_boot)); do
+    boot_and_check "$kernel" "$to" "${scenarios[@]:i:per_boot}"
+  done
+}
+
+main() {
+  local all=(6.1 6.12) scenario check_only=0 started
+  skbtrail=$(realpath "$1")
+  shift
+  if [[ ${1:-} == -k ]]; then
+    all=("$2")
+    shift 2
+  fi
+  if [[ ${1:-} == -c ]]; then
+    check_only=1
+    shift
+  fi
+  command -v qemu-system-x86_64 >/dev/null || {
+    say "no qemu-system-x86_64"
+    exit 77
+  }
+  scenarios=("$@")
+  if (($# == 0)); then
+    mapfile -t scenarios < <(find "$here/scenarios" -name '*.sh' -printf '%f\n' | sed 's/\.sh$//' | sort)
+  fi
+  for scenario in "${scenarios[@]}"; do
+    [[ -e $here/scenarios/$scenario.sh ]] || {
+      say "there is no scenario '$scenario'; there are: $(cd "$here/scenarios" && echo *.sh | sed 's/\.sh//g')"
+      exit 2
+    }
+  done
+  mkdir -p "$output"
+  trap stop_guest EXIT
+  for series in "${all[@]}"; do
+    started=$SECONDS
+    if ((check_only)); then
+      for scenario in "${scenarios[@]}"; do check_results "$output/$series" "$scenario"; done
+    else
+      run_kernel
+      say "kernel $series: $((SECONDS - started)) s"
+    fi
+  done
+  ((${#without[@]} < ${#all[@]})) || exit 77
+  echo "$passed passed, $failures failed${without[*]:+, skipped: kernel ${without[*]}}"
+  ((failures == 0))
+}
+
+main "$@"

@@ -1,0 +1,15 @@
+# shellcheck shell=bash
+# The clock boot; every other scenario uses mono.
+network=veth
+beside=0
+options=(--clock boot)
+traffic() {
+  in_client bash -c 'for i in {1..40}; do echo "$i" >"/dev/udp/$0/9"; done' "$server" || true
+}
+check() {
+  nothing_lost
+  equal "$(report .capture.clock)" boot 'the clock'
+  events_agree
+  outcomes_add_up
+  devices_agree vs vc
+}

@@ -1,0 +1,15 @@
+# shellcheck shell=bash
+# nginx with two workers, a small file, over the emulated NIC.
+network=nic
+prepare() { start_nginx; }
+traffic() { in_client wrk -t 2 -c 4 -d 1s "http://$server:80/small"; }
+check() {
+  nothing_lost
+  agrees_with_tracecmd
+  outcomes_add_up
+  softirqs_agree
+  interrupts_agree
+  nic_devices_agree n0 n1
+  switches_agree nginx
+  roots_include irq
+}

@@ -1,0 +1,18 @@
+# shellcheck shell=bash
+# Three flows of iperf3 over the emulated NIC: segments are merged before the stack sees them.
+network=nic
+prepare() {
+  in_server iperf3 --server --one-off >/dev/null &
+  wait_for 5201
+}
+traffic() { in_client iperf3 --client "$server" --parallel 3 --bitrate 4M --time 1; }
+check() {
+  nothing_lost
+  agrees_with_tracecmd
+  outcomes_add_up
+  softirqs_agree
+  interrupts_agree
+  nic_devices_agree n0 n1
+  roots_include irq
+  at_least $(($(packets_of n0 rx) * 2)) "$(device_delta n0 "$rx_packets")" 'segments before GRO'
+}

@@ -1,0 +1,18 @@
+# shellcheck shell=bash
+# A kernel thread polls the NIC: no softirq receives.
+network=nic
+prepare() {
+  start_nginx
+  in_server bash -c 'echo 1 >/sys/class/net/n0/threaded'
+}
+traffic() { in_client wrk -t 1 -c 4 -d 1s "http://$server:80/small"; }
+check() {
+  nothing_lost
+  agrees_with_tracecmd
+  outcomes_add_up
+  softirqs_agree
+  interrupts_agree
+  nic_devices_agree n0 n1
+  switches_agree nginx
+  roots_include napi_thread
+}
