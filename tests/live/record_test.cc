@@ -301,6 +301,18 @@ TEST_F(Record, mistakes_are_named) {
   }
 }
 
+TEST_F(Record, a_kernel_without_function_graph_is_named) {
+  const std::string tracers = test::read_file("/sys/kernel/tracing/available_tracers");
+  if (tracers.find("function_graph") != std::string::npos) {
+    GTEST_SKIP() << "this kernel has function_graph";
+  }
+  const RunResult result = record({"--graph", "net_rx_action"}, {"true"});
+  EXPECT_EQ(result.status, 4) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no tracer function_graph"),
+                                HasSubstr("/sys/kernel/tracing/available_tracers")));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
 TEST_F(Record, what_the_kernel_lacks_is_named_and_skipped) {
   const fs::path profile = folder_ / "odd.profile";
   test::write_file(profile,
