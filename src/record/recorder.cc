@@ -137,6 +137,11 @@ class Recording {
 
   // From the return of this function on, no event is recorded and all pages are read.
   Result<void> stop() {
+    for (const std::filesystem::path& folder : session_->switched_off()) {
+      summary_.notes.push_back(
+          fmt::format("tracing was switched off in {} by somebody else: what came then is missing",
+                      folder.string()));
+    }
     Result<void> off = session_->stop();
     if (!off) return off;
     course_.stop = now(CLOCK_MONOTONIC);
@@ -159,6 +164,7 @@ class Recording {
     Result<bool> kept = output_->commit();
     if (!kept) return pass(kept);
     summary_.kept_old = *kept;
+    for (std::string& line : session_->put_back()) summary_.notes.push_back(std::move(line));
     return {};
   }
 

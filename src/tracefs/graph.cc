@@ -82,49 +82,54 @@ std::string chosen_of(const std::string& text) {
   return text.substr(open + 1, close - open - 1);
 }
 
-// Processes that have files of tracefs open: "NAME (PID)", separated by commas.
-std::string users_of(const fs::path& folder) {
-  std::string users;
+// Processes that read the top buffer: "NAME (PID)", separated by commas.
+std::string readers_of(const fs::path& folder) {
+  const std::string pipe = (folder / "trace_pipe").string();
+  const std::string per_cpu = (folder / "per_cpu/").string();
+  std::string readers;
   std::error_code error;
   for (const auto& process : fs::directory_iterator("/proc", error)) {
     const std::string pid = process.path().filename();
     if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (pid == std::to_string(::getpid())) continue;
     std::error_code gone;
     for (const auto& file : fs::directory_iterator(process.path() / "fd", gone)) {
       std::error_code closed;
       const std::string target = fs::read_symlink(file.path(), closed).string();
-      if (target.rfind(folder.string() + "/", 0) != 0) continue;
+      if (target != pipe && !target.starts_with(per_cpu)) continue;
       const Result<std::string> name = read_whole(process.path() / "comm");
-      users += fmt::format("{}{} ({})", users.empty() ? "" : ", ", name ? trimmed(*name) : "", pid);
+      readers += fmt::format("{}{} ({})", readers.empty() ? "" : ", ",
+                             name ? trimmed(*name) : "process", pid);
       break;
     }
   }
-  return users;
+  return readers;
 }
 
-tl::unexpected<Error> in_use(const fs::path& folder, const std::string& what) {
-  const std::string users = users_of(folder);
+tl::unexpected<Error> in_use(const std::string& what, const std::string& readers) {
   return fail(ErrorKind::failed,
               "this kernel has function_graph only in the top buffer, and that is in use: {}{}\n"
               "end that first, or record without --graph",
-              what, users.empty() ? "" : "; files of it are open in " + users);
+              what, readers.empty() ? "" : "; read by " + readers);
 }
 
-// The top buffer is free when it has no tracer and records no event.
+// The top buffer is free when it has no tracer, records no event, and nobody reads it: the kernel
+// changes no tracer while a pipe is open (trace_ref in tracing_set_tracer()).
 Result<void> check_top_is_free(const fs::path& folder) {
-  Result<std::string> tracer = read_whole(folder / "current_tracer");
+  const fs::path tracer_file = folder / "current_tracer";
+  const fs::path events_file = folder / "set_event";
+  Result<std::string> tracer = read_whole(tracer_file);
   if (!tracer) return pass(tracer);
-  if (trimmed(*tracer) != "nop") {
-    return in_use(folder, fmt::format("{} is {}", (folder / "current_tracer").string(),
-                                      trimmed(std::move(*tracer))));
-  }
-  Result<std::string> events = read_whole(folder / "set_event");
+  Result<std::string> events = read_whole(events_file);
   if (!events) return pass(events);
+  const std::string readers = readers_of(folder);
+  if (trimmed(*tracer) != "nop") {
+    return in_use(fmt::format("{} is {}", tracer_file.string(), trimmed(*tracer)), readers);
+  }
   if (!trimmed(*events).empty()) {
     const std::string first = events->substr(0, events->find('\n'));
-    return in_use(folder, fmt::format("{} names {}", (folder / "set_event").string(), first));
+    return in_use(fmt::format("{} names {}", events_file.string(), first), readers);
   }
+  if (!readers.empty()) return in_use((folder / "trace_pipe").string() + " is open", readers);
   return {};
 }
 

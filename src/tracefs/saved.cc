@@ -33,10 +33,16 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-Saved::~Saved() {
+std::vector<std::string> Saved::put_back() {
+  std::vector<std::string> troubles;
   for (; !changed_.empty(); changed_.pop_back()) {
-    (void)write_values(changed_.back().path, changed_.back().values);
+    const Before& before = changed_.back();
+    const Result<void> done = write_values(before.path, before.values);
+    if (done) continue;
+    troubles.push_back(
+        fmt::format("{} was not put back: {}", before.path.string(), done.error().message));
   }
+  return troubles;
 }
 
 Result<void> Saved::change(const fs::path& path, const std::string& text) {

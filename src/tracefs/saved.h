@@ -24,7 +24,10 @@ class Saved {
   Saved() = default;
   Saved(Saved&&) noexcept = default;
   Saved& operator=(Saved&&) = delete;
-  ~Saved();
+  ~Saved() { (void)put_back(); }
+
+  // Puts all files back now; what could not be, a line each.
+  std::vector<std::string> put_back();
 
   // Writes `text`; at the end the file says again what it says now.
   Result<void> change(const std::filesystem::path& path, const std::string& text);

@@ -90,8 +90,22 @@ void Session::enlarge_task_names() {
   (void)saved_.change(root_ / kTaskNamesFile, std::to_string(kTaskNames));
 }
 
+// "7 (expanded: 1408)" in the top folder is a buffer that grows when it is first used. Up to 6.6
+// that is forgotten for the top one, too, as soon as any buffer is resized, and it would stay tiny:
+// then it grows now (ring_buffer_expanded in kernel/trace/trace.c).
 Result<void> Session::set_buffer_size(std::uint64_t kb) {
-  return write("buffer_size_kb", std::to_string(kb));
+  constexpr std::string_view kExpanded = "expanded: ";
+  const fs::path top = root_ / "buffer_size_kb";
+  const Result<std::string> before = read_whole(top);
+  Result<void> done = write("buffer_size_kb", std::to_string(kb));
+  const Result<std::string> after = read_whole(top);
+  if (!done || !before || !after) return done;
+  const std::size_t at = before->find(kExpanded);
+  if (at != std::string::npos && after->find(kExpanded) == std::string::npos) {
+    const std::string size = before->substr(at + kExpanded.size());
+    (void)write_file(top, size.substr(0, size.find_first_not_of("0123456789")));
+  }
+  return done;
 }
 
 Result<void> Session::set_clock(const std::string& clock) {
@@ -147,6 +161,15 @@ Result<void> Session::switch_to(const std::string& state) const {
     if (!done) return done;
   }
   return {};
+}
+
+std::vector<fs::path> Session::switched_off() const {
+  std::vector<fs::path> folders;
+  for (const Buffer& buffer : buffers_) {
+    const Result<std::string> state = read_whole(buffer.folder() / "tracing_on");
+    if (state && trimmed(*state) == "0") folders.push_back(buffer.folder());
+  }
+  return folders;
 }
 
 fs::path Session::path(const std::string& file) const {

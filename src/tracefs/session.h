@@ -36,6 +36,12 @@ class Session {
   Result<void> start();
   Result<void> stop();
 
+  // Of whom tracing was switched off by others since start(): the folders of the buffers.
+  std::vector<std::filesystem::path> switched_off() const;
+  // Puts back what is changed outside of the instance, with its buffers no longer read; what could
+  // not be, a line each. Without a call it happens at the end.
+  std::vector<std::string> put_back() { return saved_.put_back(); }
+
   // File names are relative to the instance.
   std::filesystem::path path(const std::string& file) const;
   Result<std::string> read(const std::string& file) const;

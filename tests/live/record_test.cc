@@ -173,7 +173,7 @@ TEST_F(Record, one_process_alone) {
   test::Background busy({"bash", "-c", "while sleep 0.01; do :; done"});
   const std::string pid = std::to_string(busy.pid());
   const RunResult result =
-      record({"-e", "sched:sched_wak*", "-e", "syscalls:*", "-p", pid}, {"sleep", "0.3"});
+      record({"-e", "sched:sched_waki*", "-e", "syscalls:*", "-p", pid}, {"sleep", "0.3"});
   EXPECT_EQ(result.status, 0) << result.err;
   const std::string report = test::run({"trace-cmd", "report", file_.string()}).out;
   std::istringstream lines(report);
