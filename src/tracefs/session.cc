@@ -90,9 +90,9 @@ void Session::enlarge_task_names() {
   (void)saved_.change(root_ / kTaskNamesFile, std::to_string(kTaskNames));
 }
 
-// "7 (expanded: 1408)" in the top folder is a buffer that grows when it is first used. Up to 6.6
-// that is forgotten for the top one, too, as soon as any buffer is resized, and it would stay tiny:
-// then it grows now (ring_buffer_expanded in kernel/trace/trace.c).
+// "7 (expanded: 1408)" in the top folder is a buffer that grows when it is first used. Kernels
+// where that is one flag for all buffers (ring_buffer_expanded, seen on 6.1) forget it as soon as
+// any is resized, and the top one would stay tiny for whoever uses it next: then it grows now.
 Result<void> Session::set_buffer_size(std::uint64_t kb) {
   constexpr std::string_view kExpanded = "expanded: ";
   const fs::path top = root_ / "buffer_size_kb";
