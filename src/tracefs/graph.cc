@@ -164,11 +164,21 @@ Result<void> change_clock(const fs::path& folder, const std::string& clock, Save
   return saved.change(folder / "trace_clock", {chosen_of(*text)}, {&clock, 1});
 }
 
+// Some machines let not even root choose functions.
+Result<void> explained(Result<void> done, const fs::path& file) {
+  if (done || done.error().kind != ErrorKind::not_permitted || ::geteuid() != 0) return done;
+  return fail(ErrorKind::not_permitted,
+              "this machine does not let root write {}, which chooses the functions to trace\n"
+              "record without --graph",
+              file.string());
+}
+
 Result<void> change_filter(const fs::path& folder, const GraphOptions& options, Saved& saved) {
   Result<std::string> text = read_whole(folder / kFilterFile);
   if (!text) return pass(text);
-  return saved.change(folder / kFilterFile, words_of_filter(*text),
-                      words_of_functions(options.functions));
+  const fs::path file = folder / kFilterFile;
+  return explained(
+      saved.change(file, words_of_filter(*text), words_of_functions(options.functions)), file);
 }
 
 // Without it nothing called in a hard interrupt is in the graph. Until 6.16 the options of a tracer
@@ -232,7 +242,9 @@ Result<void> check_graph(const fs::path& tracing_folder, std::span<const std::st
 Result<GraphPlace> set_graph(const fs::path& tracing_folder, const fs::path& instance,
                              const GraphOptions& options, Saved& saved) {
   // First the filter: without one the tracer takes every function of the kernel.
-  Result<void> done = write_values(instance / kFilterFile, words_of_functions(options.functions));
+  const fs::path filter = instance / kFilterFile;
+  Result<void> done =
+      explained(write_values(filter, words_of_functions(options.functions)), filter);
   if (!done) return pass(done);
   const int refused = try_tracer(instance);
   if (refused == 0) {

@@ -176,6 +176,18 @@ TEST_F(FakeGraph, what_fails_half_way_is_put_back) {
   EXPECT_EQ(text("current_tracer"), "nop\n");
 }
 
+TEST_F(FakeGraph, a_filter_that_may_not_be_written_is_named) {
+  const fs::path filter = instance_ / "set_ftrace_filter";
+  fs::remove(filter);
+  fs::create_symlink("/proc/sys/kernel/ostype", filter);  // read-only to everybody
+  Saved saved;
+  const Result<GraphPlace> place = set(saved);
+  ASSERT_FALSE(place.has_value());
+  EXPECT_EQ(place.error().kind, ErrorKind::not_permitted);
+  EXPECT_THAT(place.error().message, HasSubstr(filter.string()));
+  EXPECT_EQ(text("instances/mine/current_tracer"), "nop\n");
+}
+
 TEST_F(FakeGraph, limits_of_others_are_told) {
   EXPECT_THAT(limits_of_graph(folder_.path()), IsEmpty());
   put("set_graph_function", "#### all functions enabled ####\n");
