@@ -32,6 +32,15 @@ track::CpuLossCounters parse_stats(std::string_view text) {
   return counters;
 }
 
+// "\nBuffer: NAME\n\n" stands before the counters of a named buffer; those of the top come first.
+std::optional<std::string_view> named_buffer(std::string_view text) {
+  constexpr std::string_view kMark = "Buffer: ";
+  const std::size_t at = text.find(kMark);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + kMark.size());
+  return text.substr(0, text.find('\n'));
+}
+
 template <class... Events, class Tracker>
 void subscribe(stream::Dispatcher& dispatcher, Tracker& tracker) {
   (dispatcher.subscribe<Events>(tracker), ...);
@@ -63,7 +72,10 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   facts.uname = file.uname();
   facts.cpus = std::max(file.cpu_count(), static_cast<std::uint32_t>(trace.buffer().cpus.size()));
   facts.damage = file.damage();
+  std::string_view buffer;
   for (const std::string_view text : file.cpu_stats()) {
+    buffer = named_buffer(text).value_or(buffer);
+    if (buffer != facts.buffer) continue;
     const track::CpuLossCounters counters = parse_stats(text);
     if (counters.total() > 0) facts.counters.push_back(counters);
   }

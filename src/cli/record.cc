@@ -38,6 +38,8 @@ Arguments make_arguments() {
                    "record this event; alone, instead of a profile");
   arguments.values("dev,d", "DEVICE", "only packets of this device, in any network namespace");
   arguments.values("pid,p", "PID", "only scheduling and system calls of this process");
+  arguments.values("graph", "FUNC[,FUNC...]",
+                   "trace the calls of these kernel functions too, with function_graph");
   arguments.value("duration", "SECONDS", "stop after this time");
   arguments.value("buffer-size", "KB", "ring buffer per CPU [32768]");
   arguments.value("clock", "NAME", "clock of the time stamps [mono]");
@@ -77,6 +79,24 @@ Result<void> add_selection(const Parsed& parsed, record::Request& request) {
   return {};
 }
 
+Result<void> add_graph(const Parsed& parsed, record::Request& request) {
+  std::vector<std::string>& functions = request.session.graph;
+  for (const std::string& word : parsed.all("graph")) {
+    for (std::size_t at = 0; at <= word.size();) {
+      const std::size_t end = std::min(word.find(',', at), word.size());
+      const std::string name = word.substr(at, end - at);
+      at = end + 1;
+      if (name.empty()) {
+        return usage_error("record", fmt::format("--graph '{}': a name is missing", word));
+      }
+      if (std::find(functions.begin(), functions.end(), name) == functions.end()) {
+        functions.push_back(name);
+      }
+    }
+  }
+  return {};
+}
+
 Result<record::Request> make_request(const Parsed& parsed) {
   record::Request request;
   request.file = parsed.text("output").value_or(kDefaultFile);
@@ -84,6 +104,7 @@ Result<record::Request> make_request(const Parsed& parsed) {
   request.session.clock = parsed.text("clock").value_or("mono");
   Result<void> done = add_rules(parsed, request);
   if (done) done = add_selection(parsed, request);
+  if (done) done = add_graph(parsed, request);
   if (!done) return pass(done);
   const Result<std::optional<double>> seconds = parsed.seconds("duration");
   if (!seconds) return tl::unexpected(seconds.error());

@@ -88,7 +88,7 @@ Result<std::uint64_t> assemble(const tracedat::CaptureText& text, tracedat::File
                                const std::function<bool()>& aborted) {
   std::vector<tracedat::CpuExtent> cpus;
   for (const auto& reader : readers) {
-    cpus.push_back({reader->cpu(), reader->spooled() + reader->tail().size()});
+    cpus.push_back({reader->cpu(), reader->spooled() + reader->tail().size(), 0, reader->buffer()});
   }
   Result<tracedat::Layout> layout = tracedat::lay_out(text, std::move(cpus), version);
   if (!layout) return pass(layout);

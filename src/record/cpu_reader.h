@@ -22,6 +22,7 @@ class CpuReader {
     CpuId cpu = 0;
     std::filesystem::path pipe;   // per_cpu/cpuN/trace_pipe_raw
     std::uint32_t page_size = 0;  // bytes of a sub-buffer
+    std::size_t buffer = 0;       // which buffer of the capture: see tracedat::CpuExtent
   };
 
   // `alarm` is an eventfd that is written when the reader cannot go on.
@@ -36,6 +37,7 @@ class CpuReader {
 
   // After finish(): the pages in the file, then those still in memory, in this order.
   CpuId cpu() const { return source_.cpu; }
+  std::size_t buffer() const { return source_.buffer; }
   int spool() const { return spool_.get(); }
   std::uint64_t spooled() const { return spooled_; }
   std::span<const char> tail() const { return {buffer_.get(), used_}; }

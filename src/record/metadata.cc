@@ -63,6 +63,8 @@ std::string uname_text() {
   return fmt::format("{} {} {} {}", name.sysname, name.nodename, name.release, name.machine);
 }
 
+constexpr const char* kGraphBuffer = "graph";  // name of the top buffer in the capture
+
 std::string loss_lines(std::string_view when, const AllStats& all) {
   std::string text;
   for (const tracefs::CpuStats& one : all) {
@@ -72,11 +74,31 @@ std::string loss_lines(std::string_view when, const AllStats& all) {
   return text;
 }
 
+std::string all_loss_lines(const Course& course) {
+  std::string text = loss_lines("before", course.before[0]) + loss_lines("after", course.after[0]);
+  for (std::size_t i = 1; i < course.after.size(); ++i) {
+    text += loss_lines("graph_before", course.before[i]);
+    text += loss_lines("graph_after", course.after[i]);
+  }
+  return text;
+}
+
+// As trace-cmd has it: the name of a named buffer, then its CPUs (add_buffer_stat()).
+void add_cpu_stats(tracedat::CaptureText& text, std::size_t buffer, const AllStats& all) {
+  if (buffer > 0) {
+    text.options.push_back({OptionId::cpustat, fmt::format("\nBuffer: {}\n\n", kGraphBuffer)});
+  }
+  for (const tracefs::CpuStats& stats : all) {
+    text.options.push_back({OptionId::cpustat, fmt::format("CPU: {}\n{}", stats.cpu, stats.text)});
+  }
+}
+
 std::string profile_lines(const tracefs::Plan& plan, const Request& request) {
   std::string text;
   for (const std::string& name : request.profiles) text += "profile " + name + "\n";
   for (const std::string& device : request.selection.devices) text += "device " + device + "\n";
   for (const Pid pid : request.selection.pids) text += fmt::format("pid {}\n", pid);
+  for (const std::string& name : request.session.graph) text += "graph " + name + "\n";
   for (const tracefs::PlannedEvent& event : plan.events) {
     const std::string blank = event.filter.empty() ? "" : " ";
     text += "event " + event.name.text() + blank + event.filter + "\n";
@@ -93,7 +115,8 @@ std::string recorder_lines(const tracefs::Session& session, const Request& reque
   std::replace(command.begin(), command.end(), '\n', ' ');
   if (!command.empty()) text += "command " + command + "\n";
   text += fmt::format("clock {}\nbuffer_kb {}\npage_size {}\ncpus {}\n", request.session.clock,
-                      request.session.buffer_kb, session.page_size(), session.cpus().size());
+                      request.session.buffer_kb, session.buffers().front().page_size(),
+                      session.buffers().front().cpus().size());
   text += fmt::format("start_ns {}\nstop_ns {}\nrealtime_offset_ns {}\n", course.start, course.stop,
                       course.realtime_offset);
   text +=
@@ -121,8 +144,11 @@ Result<tracedat::CaptureText> describe_kernel(const tracefs::Session& session,
                                               const tracefs::KernelEvents& kernel,
                                               const tracefs::Plan& plan, const std::string& clock) {
   tracedat::CaptureText text;
-  text.page_size = session.page_size();
-  text.cpu_count = session.cpus().back() + 1;
+  text.page_size = session.buffers().front().page_size();
+  text.cpu_count = session.buffers().front().cpus().back() + 1;
+  for (std::size_t i = 1; i < session.buffers().size(); ++i) {
+    text.named_buffers.push_back({kGraphBuffer, session.buffers()[i].page_size()});
+  }
   text.clock = clock;
   Result<std::string> page = read_either(session, "events/header_page");
   if (!page) return pass(page);
@@ -147,14 +173,10 @@ void describe_course(tracedat::CaptureText& text, const tracefs::Session& sessio
   text.cmdlines = read_optional(session.tracing_folder() / "saved_cmdlines");
   text.options.push_back({OptionId::uname, uname_text()});
   text.options.push_back({OptionId::version, "skbtrail " SKBTRAIL_VERSION});
-  for (const tracefs::CpuStats& stats : course.after) {
-    // As trace-cmd has it.
-    text.options.push_back({OptionId::cpustat, fmt::format("CPU: {}\n{}", stats.cpu, stats.text)});
-  }
+  for (std::size_t i = 0; i < course.after.size(); ++i) add_cpu_stats(text, i, course.after[i]);
   text.options.push_back(
       {OptionId::skbtrail_tgids, read_optional(session.tracing_folder() / "saved_tgids")});
-  text.options.push_back({OptionId::skbtrail_loss,
-                          loss_lines("before", course.before) + loss_lines("after", course.after)});
+  text.options.push_back({OptionId::skbtrail_loss, all_loss_lines(course)});
   text.options.push_back({OptionId::skbtrail_profile, profile_lines(plan, request)});
   text.options.push_back(
       {OptionId::skbtrail_recorder, recorder_lines(session, request, course, stopped_by)});

@@ -19,9 +19,9 @@ Result<tracedat::CaptureText> describe_kernel(const tracefs::Session& session,
 using AllStats = std::vector<tracefs::CpuStats>;
 
 struct Course {
-  AllStats before, after;
-  Nanoseconds start = 0, stop = 0;  // CLOCK_MONOTONIC
-  Nanoseconds realtime_offset = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC
+  std::vector<AllStats> before, after;  // per buffer of the session
+  Nanoseconds start = 0, stop = 0;      // CLOCK_MONOTONIC
+  Nanoseconds realtime_offset = 0;      // CLOCK_REALTIME - CLOCK_MONOTONIC
   Nanoseconds reader_cpu_time = 0;
 };
 

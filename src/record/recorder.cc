@@ -18,6 +18,7 @@
 #include "record/output.h"
 #include "record/signals.h"
 #include "tracefs/access.h"
+#include "tracefs/graph.h"
 
 namespace skbtrail::record {
 namespace {
@@ -45,6 +46,10 @@ class Recording {
 
   Result<void> make_plan(const std::filesystem::path& folder) {
     Result<void> known = check_devices(request_.selection.devices, find_devices());
+    if (known && !request_.session.graph.empty()) {
+      known = tracefs::check_graph(folder, request_.session.graph);
+      summary_.notes = tracefs::limits_of_graph(folder);
+    }
     if (!known) return known;
     Result<std::vector<Pid>> threads = threads_of(request_.selection.pids);
     if (!threads) return pass(threads);
@@ -74,6 +79,11 @@ class Recording {
     Result<tracefs::Session> session = tracefs::Session::create(folder, request_.session);
     if (!session) return pass(session);
     session_.emplace(std::move(*session));
+    if (session_->buffers().size() > 1) {
+      summary_.notes.push_back(
+          "this kernel has function_graph only in the top buffer: its events are in the buffer "
+          "'graph' of the capture");
+    }
     Result<void> done = session_->program(plan_);
     if (!done) return done;
     Result<tracedat::CaptureText> text =
@@ -84,23 +94,19 @@ class Recording {
   }
 
   Result<void> start_readers() {
-    for (const CpuId cpu : session_->cpus()) {
-      Result<Fd> spool = output_->spool();
-      if (!spool) return pass(spool);
-      const std::string pipe = "per_cpu/cpu" + std::to_string(cpu) + "/trace_pipe_raw";
-      Result<std::unique_ptr<CpuReader>> reader = CpuReader::start(
-          {cpu, session_->path(pipe), session_->page_size()}, std::move(*spool), alarm_.get());
-      if (!reader) return pass(reader);
-      readers_.push_back(std::move(*reader));
+    for (std::size_t buffer = 0; buffer < session_->buffers().size(); ++buffer) {
+      for (const CpuId cpu : session_->buffers()[buffer].cpus()) {
+        Result<void> started = start_reader(buffer, cpu);
+        if (!started) return started;
+      }
     }
     return {};
   }
 
   // From the return of this function on, events are recorded.
   Result<void> start() {
-    Result<AllStats> before = session_->stats();
-    if (!before) return pass(before);
-    course_.before = std::move(*before);
+    Result<void> counted = read_stats(course_.before);
+    if (!counted) return counted;
     course_.start = now(CLOCK_MONOTONIC);
     course_.realtime_offset = now(CLOCK_REALTIME) - course_.start;
     Result<void> on = session_->start();
@@ -131,6 +137,11 @@ class Recording {
 
   // From the return of this function on, no event is recorded and all pages are read.
   Result<void> stop() {
+    for (const std::filesystem::path& folder : session_->switched_off()) {
+      summary_.notes.push_back(
+          fmt::format("tracing was switched off in {} by somebody else: what came then is missing",
+                      folder.string()));
+    }
     Result<void> off = session_->stop();
     if (!off) return off;
     course_.stop = now(CLOCK_MONOTONIC);
@@ -140,10 +151,7 @@ class Recording {
       if (!finished && summary_.trouble.empty()) summary_.trouble = finished.error().message;
       course_.reader_cpu_time += reader->cpu_time();
     }
-    Result<AllStats> after = session_->stats();
-    if (!after) return pass(after);
-    course_.after = std::move(*after);
-    return {};
+    return read_stats(course_.after);
   }
 
   Result<void> write() {
@@ -156,15 +164,13 @@ class Recording {
     Result<bool> kept = output_->commit();
     if (!kept) return pass(kept);
     summary_.kept_old = *kept;
+    for (std::string& line : session_->put_back()) summary_.notes.push_back(std::move(line));
     return {};
   }
 
   Summary summarise() {
-    for (const tracefs::CpuStats& cpu : course_.after) {
-      // What is still in the buffer of a reader that failed is lost as well.
-      summary_.cpus.push_back({cpu.cpu, cpu.read, cpu.lost() + cpu.entries});
-      summary_.events += cpu.read;
-      summary_.lost += cpu.lost() + cpu.entries;
+    for (const AllStats& buffer : course_.after) {
+      for (const tracefs::CpuStats& cpu : buffer) count(cpu);
     }
     summary_.seconds = static_cast<double>(course_.stop - course_.start) / 1e9;
     summary_.reader_cpu_time = course_.reader_cpu_time;
@@ -173,6 +179,42 @@ class Recording {
   }
 
  private:
+  Result<void> start_reader(std::size_t buffer, CpuId cpu) {
+    const tracefs::Buffer& source = session_->buffers()[buffer];
+    Result<Fd> spool = output_->spool();
+    if (!spool) return pass(spool);
+    const std::filesystem::path pipe =
+        source.folder() / "per_cpu" / ("cpu" + std::to_string(cpu)) / "trace_pipe_raw";
+    Result<std::unique_ptr<CpuReader>> reader =
+        CpuReader::start({cpu, pipe, source.page_size(), buffer}, std::move(*spool), alarm_.get());
+    if (!reader) return pass(reader);
+    readers_.push_back(std::move(*reader));
+    return {};
+  }
+
+  Result<void> read_stats(std::vector<AllStats>& all) {
+    for (const tracefs::Buffer& buffer : session_->buffers()) {
+      Result<AllStats> stats = buffer.stats();
+      if (!stats) return pass(stats);
+      all.push_back(std::move(*stats));
+    }
+    return {};
+  }
+
+  void count(const tracefs::CpuStats& cpu) {
+    // What is still in the buffer of a reader that failed is lost as well.
+    const std::uint64_t lost = cpu.lost() + cpu.entries;
+    summary_.events += cpu.read;
+    summary_.lost += lost;
+    for (CpuSummary& known : summary_.cpus) {
+      if (known.cpu != cpu.cpu) continue;
+      known.events += cpu.read;
+      known.lost += lost;
+      return;
+    }
+    summary_.cpus.push_back({cpu.cpu, cpu.read, lost});
+  }
+
   void stopped(StopReason reason) { summary_.stopped_by = reason; }
 
   void size_buffers() {

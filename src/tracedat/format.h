@@ -60,11 +60,12 @@ enum class OptionId : std::uint16_t {
   cmdlines = 21,
   buffer_text = 22,
   // Ours. Text, lines of "key value..."; an unknown key is skipped, so keys can be added.
-  skbtrail_tgids = 0x4e00,  // "tid tgid" per line, as the instance's saved_tgids gave it
-  skbtrail_loss =
-      0x4e01,  // "before|after CPU overrun commit_overrun dropped entries read" per line
+  skbtrail_tgids = 0x4e00,    // "tid tgid" per line, as the instance's saved_tgids gave it
+  skbtrail_loss = 0x4e01,     // "before|after CPU overrun commit_overrun dropped entries read" per
+                              // line; graph_before and graph_after are those of the buffer "graph"
   skbtrail_profile = 0x4e02,  // as applied: "profile NAME", "device NAME", "pid TID",
-                              // "event SYS:EVENT [FILTER]", "missing SYS:EVENT"
+                              // "graph FUNCTION", "event SYS:EVENT [FILTER]",
+                              // "missing SYS:EVENT"
   // "KEY VALUE": version, command, clock, buffer_kb (per CPU), page_size, cpus, start_ns and
   // stop_ns (CLOCK_MONOTONIC), realtime_offset_ns (CLOCK_REALTIME minus that), cpu_time_ns (of the
   // readers), stopped_by (command, duration, signal, trouble).

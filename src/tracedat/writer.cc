@@ -94,6 +94,50 @@ void put_text_options(Bytes& out, const CaptureText& text) {
   for (const TextOption& option : text.options) put_text_option(out, option.id, option.text);
 }
 
+std::size_t buffer_count(const CaptureText& text) {
+  return 1 + text.named_buffers.size();
+}
+// The main buffer has no name: it is the top buffer to readers, the one KernelShark opens first.
+std::string buffer_name(const CaptureText& text, std::size_t buffer) {
+  return buffer == 0 ? "" : text.named_buffers[buffer - 1].name;
+}
+std::uint32_t page_size(const CaptureText& text, std::size_t buffer) {
+  return buffer == 0 ? text.page_size : text.named_buffers[buffer - 1].page_size;
+}
+
+// The mark of raw data and one entry for every CPU id, those without a buffer included.
+void put_v6_table(Bytes& out, const CaptureText& text, const std::vector<CpuExtent>& cpus,
+                  std::size_t buffer) {
+  out.zero_terminated("flyrecord");
+  std::vector<CpuExtent> table(text.cpu_count);
+  for (const CpuExtent& cpu : cpus) {
+    if (cpu.buffer == buffer) table[cpu.cpu] = cpu;
+  }
+  for (const CpuExtent& cpu : table) {
+    out.number(cpu.offset);
+    out.number(cpu.size);
+  }
+}
+
+// An option per named buffer: where its table stands. The tables follow the one of the main buffer.
+void put_v6_instances(Bytes& out, const CaptureText& text) {
+  constexpr std::uint64_t kOptionHeader = sizeof(std::uint16_t) + sizeof(std::uint32_t);
+  constexpr std::uint64_t kMark = sizeof("flyrecord");
+  const std::uint64_t table = kMark + text.cpu_count * 2 * sizeof(std::uint64_t);
+  std::uint64_t at = out.size() + sizeof(std::uint16_t) + table;  // behind DONE and that table
+  if (names_clock(text)) at += sizeof(std::uint64_t) + text.clock.size() + 2;
+  for (const NamedBuffer& buffer : text.named_buffers) {
+    at += kOptionHeader + sizeof(std::uint64_t) + buffer.name.size() + 1;
+  }
+  for (const NamedBuffer& buffer : text.named_buffers) {
+    Bytes option;
+    option.number(at);
+    option.zero_terminated(buffer.name);
+    put_option(out, OptionId::buffer, option.view());
+    at += table;
+  }
+}
+
 std::string head_v6(const CaptureText& text, const std::vector<CpuExtent>& cpus) {
   Bytes out;
   put_start(out, text, "6");
@@ -106,17 +150,12 @@ std::string head_v6(const CaptureText& text, const std::vector<CpuExtent>& cpus)
   out.number(text.cpu_count);
   out.zero_terminated("options  ");
   put_text_options(out, text);
+  put_v6_instances(out, text);
   out.number(static_cast<std::uint16_t>(OptionId::done));
-  out.zero_terminated("flyrecord");
-  // One entry for every CPU id, those without a buffer included.
-  std::vector<CpuExtent> table(text.cpu_count);
-  for (const CpuExtent& cpu : cpus) table[cpu.cpu] = cpu;
-  for (const CpuExtent& cpu : table) {
-    out.number(cpu.offset);
-    out.number(cpu.size);
-  }
+  put_v6_table(out, text, cpus, 0);
   // The reader expects the clock here exactly when the option was there (init_data_v6()).
   if (names_clock(text)) out.sized<std::uint64_t>("[" + text.clock + "]");
+  for (std::size_t i = 1; i < buffer_count(text); ++i) put_v6_table(out, text, cpus, i);
   return out.take();
 }
 
@@ -137,13 +176,13 @@ void put_section(Bytes& out, Bytes& options, OptionId id, std::string_view body)
 }
 
 std::string buffer_option(const CaptureText& text, const std::vector<CpuExtent>& cpus,
-                          std::uint64_t section) {
+                          std::size_t buffer, std::uint64_t section) {
   Bytes option;
   option.number(section);
-  option.zero_terminated("");  // no name: the top buffer, the one KernelShark opens
+  option.zero_terminated(buffer_name(text, buffer));
   option.zero_terminated(text.clock);
-  option.number(text.page_size);
-  const auto filled = [](const CpuExtent& cpu) { return cpu.size > 0; };
+  option.number(page_size(text, buffer));
+  const auto filled = [&](const CpuExtent& cpu) { return cpu.buffer == buffer && cpu.size > 0; };
   option.number(static_cast<std::uint32_t>(std::count_if(cpus.begin(), cpus.end(), filled)));
   for (const CpuExtent& cpu : cpus) {
     if (!filled(cpu)) continue;
@@ -192,33 +231,52 @@ std::string head_v7(const CaptureText& text, const std::vector<CpuExtent>& cpus,
   put_option(options, OptionId::cpucount, cpu_count.view());
   put_text_options(options, text);
   constexpr std::uint64_t kOptionHeader = sizeof(std::uint16_t) + sizeof(std::uint32_t);
-  const std::uint64_t size_of_rest =
-      kOptionHeader + buffer_option(text, cpus, 0).size() + kOptionHeader + sizeof(std::uint64_t);
-  const std::uint64_t options_size = options.size() + size_of_rest;
-  const std::uint64_t buffer_section = out.size() + kSectionHeaderSize + options_size;
-  put_option(options, OptionId::buffer, buffer_option(text, cpus, buffer_section));
+  std::uint64_t options_size = options.size() + kOptionHeader + sizeof(std::uint64_t);  // DONE
+  for (std::size_t i = 0; i < buffer_count(text); ++i) {
+    options_size += kOptionHeader + buffer_option(text, cpus, i, 0).size();
+  }
+  // The sections of the named buffers are headers only, and the main buffer's comes last and spans
+  // all pages: read_metadata_strings() walks from section to section by their sizes.
+  const std::uint64_t named_sections = out.size() + kSectionHeaderSize + options_size;
+  const std::uint64_t main_section =
+      named_sections + text.named_buffers.size() * kSectionHeaderSize;
+  put_option(options, OptionId::buffer, buffer_option(text, cpus, 0, main_section));
+  for (std::size_t i = 1; i < buffer_count(text); ++i) {
+    const std::uint64_t section = named_sections + (i - 1) * kSectionHeaderSize;
+    put_option(options, OptionId::buffer, buffer_option(text, cpus, i, section));
+  }
   Bytes no_more;
   no_more.number(std::uint64_t{0});
   put_option(options, OptionId::done, no_more.view());
 
   put_section_header(out, OptionId::done, options_size);
   out.raw(options.view());
-  // read_metadata_strings() walks from section to section by these sizes: this one spans all pages.
-  const std::uint64_t data = buffer_section + kSectionHeaderSize;
+  for (std::size_t i = 1; i < buffer_count(text); ++i) put_section_header(out, OptionId::buffer, 0);
+  const std::uint64_t data = main_section + kSectionHeaderSize;
   put_section_header(out, OptionId::buffer, file_size > data ? file_size - data : 0);
   return out.take();
 }
 
-Result<void> check(const CaptureText& text, const std::vector<CpuExtent>& cpus) {
+Result<void> check(const CaptureText& text, const std::vector<CpuExtent>& cpus,
+                   FileVersion version) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   if (text.kallsyms.size() > kMost || text.printk_formats.size() > kMost) {
     return fail(ErrorKind::failed, "the kernel's symbols do not fit into a trace.dat");
   }
+  for (const NamedBuffer& buffer : text.named_buffers) {
+    if (version == FileVersion::v6 && buffer.page_size != text.page_size) {
+      return fail(ErrorKind::failed,
+                  "version 6 has one page size for all buffers: {} has {}, the main one {}",
+                  buffer.name, buffer.page_size, text.page_size);
+    }
+  }
   for (const CpuExtent& cpu : cpus) {
-    if (cpu.cpu >= text.cpu_count || cpu.size % text.page_size != 0) {
+    const std::uint32_t page =
+        cpu.buffer < buffer_count(text) ? page_size(text, cpu.buffer) : text.page_size;
+    if (cpu.cpu >= text.cpu_count || cpu.buffer >= buffer_count(text) || cpu.size % page != 0) {
       return fail(ErrorKind::failed,
                   "CPU {} with {} bytes does not fit {} CPUs and pages of {} bytes", cpu.cpu,
-                  cpu.size, text.cpu_count, text.page_size);
+                  cpu.size, text.cpu_count, page);
     }
   }
   return {};
@@ -227,7 +285,7 @@ Result<void> check(const CaptureText& text, const std::vector<CpuExtent>& cpus) 
 }  // namespace
 
 Result<Layout> lay_out(const CaptureText& text, std::vector<CpuExtent> cpus, FileVersion version) {
-  Result<void> valid = check(text, cpus);
+  Result<void> valid = check(text, cpus, version);
   if (!valid) return pass(valid);
   Layout layout;
   layout.cpus = std::move(cpus);
@@ -239,8 +297,8 @@ Result<Layout> lay_out(const CaptureText& text, std::vector<CpuExtent> cpus, Fil
   const std::uint64_t start = align_up(build().size(), text.page_size);
   layout.file_size = start;
   for (CpuExtent& cpu : layout.cpus) {
-    cpu.offset = layout.file_size;
-    layout.file_size += cpu.size;
+    cpu.offset = align_up(layout.file_size, page_size(text, cpu.buffer));
+    layout.file_size = cpu.offset + cpu.size;
   }
   layout.head = build();
   layout.head.resize(static_cast<std::size_t>(start), '\0');

@@ -27,10 +27,16 @@ struct TextOption {
   std::string text;
 };
 
+struct NamedBuffer {
+  std::string name;
+  std::uint32_t page_size = 4096;
+};
+
 // Everything in a capture that is not a ring-buffer page.
 struct CaptureText {
-  std::uint32_t page_size = 4096;
-  std::uint32_t cpu_count = 0;  // highest CPU id + 1
+  std::uint32_t page_size = 4096;          // of the main buffer, which has no name
+  std::vector<NamedBuffer> named_buffers;  // beside it; their clock is the same
+  std::uint32_t cpu_count = 0;             // highest CPU id + 1
   std::string header_page;
   std::string header_event;
   std::vector<std::string> ftrace_formats;
@@ -47,6 +53,7 @@ struct CpuExtent {
   CpuId cpu = 0;
   std::uint64_t size = 0;    // a multiple of the page size
   std::uint64_t offset = 0;  // where the data goes; set by lay_out()
+  std::size_t buffer = 0;    // 0 = the main one, N = named_buffers[N - 1]
 };
 
 struct Layout {
@@ -55,8 +62,8 @@ struct Layout {
   std::uint64_t file_size = 0;
 };
 
-// `cpus` ascending. Fails when a size is no multiple of the page size or a text is too large for
-// its length field.
+// `cpus` ascending within each buffer, the buffers one after the other. Fails when a size is no
+// multiple of the page size or a text is too large for its length field.
 Result<Layout> lay_out(const CaptureText& text, std::vector<CpuExtent> cpus, FileVersion version);
 
 }  // namespace skbtrail::tracedat

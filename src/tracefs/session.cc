@@ -1,6 +1,5 @@
 #include "tracefs/session.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,8 +7,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "base/fd.h"
 #include "tracefs/access.h"
+#include "tracefs/graph.h"
 
 namespace skbtrail::tracefs {
 namespace fs = std::filesystem;
@@ -19,56 +18,7 @@ constexpr std::string_view kTaskNamesFile = "saved_cmdlines_size";
 // The kernel keeps 128 names by default (SAVED_CMDLINES_DEFAULT), and a busy server has more tasks.
 constexpr std::uint64_t kTaskNames = 16384;
 
-std::string trimmed(std::string text) {
-  text.erase(text.find_last_not_of(" \n\t") + 1);
-  return text;
-}
-
-// One write() for the whole text: tracefs takes each write as one value.
-Result<void> write_file(const fs::path& path, const std::string& text) {
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (!fd || ::write(fd.get(), text.data(), text.size()) < 0) {
-    return tl::unexpected(access_error(errno, path));
-  }
-  return {};
-}
-
-// The number after "NAME: " at the start of a line.
-std::uint64_t number_after(const std::string& text, const std::string& name) {
-  const std::string key = name + ": ";
-  for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
-    if (at == 0 || text[at - 1] == '\n') {
-      return std::strtoull(text.c_str() + at + key.size(), nullptr, 10);
-    }
-  }
-  return 0;
-}
-
-// "field: char data;  offset:16;  size:4080;": where events start and how much room they have.
-std::uint32_t page_size_of(const std::string& header_page) {
-  const std::size_t data = header_page.find(" data;");
-  if (data == std::string::npos) return 0;
-  const auto value = [&](const char* key) {
-    const std::size_t at = header_page.find(key, data);
-    if (at == std::string::npos) return 0UL;
-    return std::strtoul(header_page.c_str() + at + std::string_view(key).size(), nullptr, 10);
-  };
-  return static_cast<std::uint32_t>(value("offset:") + value("size:"));
-}
-
 }  // namespace
-
-CpuStats parse_cpu_stats(CpuId cpu, std::string text) {
-  CpuStats stats;
-  stats.cpu = cpu;
-  stats.entries = number_after(text, "entries");
-  stats.overrun = number_after(text, "overrun");
-  stats.commit_overrun = number_after(text, "commit overrun");
-  stats.dropped = number_after(text, "dropped events");
-  stats.read = number_after(text, "read events");
-  stats.text = std::move(text);
-  return stats;
-}
 
 void Session::Remove::operator()(tracefs_instance* instance) const {
   tracefs_instance_destroy(instance);
@@ -77,10 +27,6 @@ void Session::Remove::operator()(tracefs_instance* instance) const {
 
 Session::Session(fs::path root, Instance instance)
     : root_(std::move(root)), instance_(std::move(instance)) {}
-
-Session::Restore::~Restore() {
-  (void)write_file(path, text);
-}
 
 Result<Session> Session::create(const fs::path& tracing_folder, const SessionOptions& options) {
   const std::string base = "skbtrail-" + std::to_string(getpid());
@@ -119,7 +65,21 @@ Result<void> Session::setup(const SessionOptions& options) {
   if (has("options/record-tgid")) done = write("options/record-tgid", "1");
   if (!done) return done;
   enlarge_task_names();
-  return read_layout();
+  Result<Buffer> own = Buffer::look_at(path(""), root_);
+  if (!own) return pass(own);
+  buffers_.push_back(std::move(*own));
+  return options.graph.empty() ? Result<void>() : set_graph(options);
+}
+
+Result<void> Session::set_graph(const SessionOptions& options) {
+  Result<GraphPlace> place = tracefs::set_graph(
+      root_, path(""), {options.graph, options.clock, options.buffer_kb}, saved_);
+  if (!place) return pass(place);
+  if (*place == GraphPlace::instance) return {};
+  Result<Buffer> top = Buffer::look_at(root_, root_);
+  if (!top) return pass(top);
+  buffers_.push_back(std::move(*top));
+  return {};
 }
 
 // The table of task names belongs to the whole kernel, not to an instance. Enlarging empties it, so
@@ -127,13 +87,25 @@ Result<void> Session::setup(const SessionOptions& options) {
 void Session::enlarge_task_names() {
   Result<std::string> before = read_whole(root_ / kTaskNamesFile);
   if (!before || std::strtoull(before->c_str(), nullptr, 10) >= kTaskNames) return;
-  if (write_file(root_ / kTaskNamesFile, std::to_string(kTaskNames))) {
-    task_names_.reset(new Restore{root_ / kTaskNamesFile, trimmed(*before)});
-  }
+  (void)saved_.change(root_ / kTaskNamesFile, std::to_string(kTaskNames));
 }
 
+// "7 (expanded: 1408)" in the top folder is a buffer that grows when it is first used. Kernels
+// where that is one flag for all buffers (ring_buffer_expanded, seen on 6.1) forget it as soon as
+// any is resized, and the top one would stay tiny for whoever uses it next: then it grows now.
 Result<void> Session::set_buffer_size(std::uint64_t kb) {
-  return write("buffer_size_kb", std::to_string(kb));
+  constexpr std::string_view kExpanded = "expanded: ";
+  const fs::path top = root_ / "buffer_size_kb";
+  const Result<std::string> before = read_whole(top);
+  Result<void> done = write("buffer_size_kb", std::to_string(kb));
+  const Result<std::string> after = read_whole(top);
+  if (!done || !before || !after) return done;
+  const std::size_t at = before->find(kExpanded);
+  if (at != std::string::npos && after->find(kExpanded) == std::string::npos) {
+    const std::string size = before->substr(at + kExpanded.size());
+    (void)write_file(top, size.substr(0, size.find_first_not_of("0123456789")));
+  }
+  return done;
 }
 
 Result<void> Session::set_clock(const std::string& clock) {
@@ -148,29 +120,6 @@ Result<void> Session::set_clock(const std::string& clock) {
                 trimmed(*clocks));
   }
   return write("trace_clock", clock);
-}
-
-Result<void> Session::read_layout() {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path("per_cpu"), error)) {
-    const std::string name = entry.path().filename();
-    if (name.rfind("cpu", 0) != 0) continue;
-    cpus_.push_back(static_cast<CpuId>(std::strtoul(name.c_str() + 3, nullptr, 10)));
-  }
-  if (error || cpus_.empty()) {
-    return fail(ErrorKind::failed, "no buffers in {}", path("per_cpu").string());
-  }
-  std::sort(cpus_.begin(), cpus_.end());
-  // Since 6.8 an instance has its own sub-buffer size and says so in its own header_page.
-  Result<std::string> header = has("events/header_page") ? read("events/header_page")
-                                                         : read_whole(root_ / "events/header_page");
-  if (!header) return pass(header);
-  page_size_ = page_size_of(*header);
-  if (page_size_ < 4096 || page_size_ % 4096 != 0) {
-    return fail(ErrorKind::unsupported, "header_page of this kernel is not understood:\n{}",
-                *header);
-  }
-  return {};
 }
 
 Result<void> Session::set_filter(const PlannedEvent& event) {
@@ -200,10 +149,27 @@ Result<void> Session::program(const Plan& plan) {
 }
 
 Result<void> Session::start() {
-  return write("tracing_on", "1");
+  return switch_to("1");
 }
 Result<void> Session::stop() {
-  return write("tracing_on", "0");
+  return switch_to("0");
+}
+
+Result<void> Session::switch_to(const std::string& state) const {
+  for (const Buffer& buffer : buffers_) {
+    Result<void> done = write_file(buffer.folder() / "tracing_on", state);
+    if (!done) return done;
+  }
+  return {};
+}
+
+std::vector<fs::path> Session::switched_off() const {
+  std::vector<fs::path> folders;
+  for (const Buffer& buffer : buffers_) {
+    const Result<std::string> state = read_whole(buffer.folder() / "tracing_on");
+    if (state && trimmed(*state) == "0") folders.push_back(buffer.folder());
+  }
+  return folders;
 }
 
 fs::path Session::path(const std::string& file) const {
@@ -220,16 +186,6 @@ bool Session::has(const std::string& file) const {
 
 Result<void> Session::write(const std::string& file, const std::string& text) const {
   return write_file(path(file), text);
-}
-
-Result<std::vector<CpuStats>> Session::stats() const {
-  std::vector<CpuStats> all;
-  for (const CpuId cpu : cpus_) {
-    Result<std::string> text = read("per_cpu/cpu" + std::to_string(cpu) + "/stats");
-    if (!text) return pass(text);
-    all.push_back(parse_cpu_stats(cpu, std::move(*text)));
-  }
-  return all;
 }
 
 }  // namespace skbtrail::tracefs

@@ -6,12 +6,14 @@
 
 #include "support/files.h"
 #include "support/run.h"
+#include "tracedat/writer.h"
 
 namespace skbtrail::test {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class ReadingVerb : public ::testing::TestWithParam<const char*> {
  protected:
@@ -34,6 +36,29 @@ TEST_P(ReadingVerb, a_file_that_is_no_capture_is_damaged_input) {
   const RunResult result = call({folder / "text.dat"});
   EXPECT_EQ(result.status, 5);
   EXPECT_THAT(result.err, HasSubstr("not a trace.dat"));
+}
+
+// As a recording with --graph writes it where function_graph needs the top buffer.
+TEST(ReportOfTwoBuffers, tells_the_loss_of_the_one_it_reads) {
+  tracedat::CaptureText text;
+  text.cpu_count = 1;
+  text.clock = "mono";
+  text.named_buffers = {{"graph", 4096}};
+  text.options = {{tracedat::OptionId::cpustat, "CPU: 0\noverrun: 11\n"},
+                  {tracedat::OptionId::cpustat, "\nBuffer: graph\n\n"},
+                  {tracedat::OptionId::cpustat, "CPU: 0\noverrun: 2222\n"}};
+  const auto layout =
+      tracedat::lay_out(text, {{0, 4096}, {0, 4096, 0, 1}}, tracedat::FileVersion::v7);
+  ASSERT_TRUE(layout.has_value());
+  const TemporaryFolder folder;
+  const std::string page(4096, '\0');
+  write_file(folder / "two.dat", layout->head + page + page);
+  const std::string main = skbtrail({"report", folder / "two.dat"}).out;
+  EXPECT_THAT(main, HasSubstr("NOT READ  buffer \"graph\""));
+  EXPECT_THAT(main, HasSubstr("LOST      11 events"));
+  EXPECT_THAT(main, Not(HasSubstr("2,222")));
+  EXPECT_THAT(skbtrail({"report", "--buffer", "graph", folder / "two.dat"}).out,
+              HasSubstr("LOST      2,222 events"));
 }
 
 TEST_P(ReadingVerb, wrong_words_are_usage_errors) {

@@ -173,7 +173,7 @@ TEST_F(Record, one_process_alone) {
   test::Background busy({"bash", "-c", "while sleep 0.01; do :; done"});
   const std::string pid = std::to_string(busy.pid());
   const RunResult result =
-      record({"-e", "sched:sched_wak*", "-e", "syscalls:*", "-p", pid}, {"sleep", "0.3"});
+      record({"-e", "sched:sched_waki*", "-e", "syscalls:*", "-p", pid}, {"sleep", "0.3"});
   EXPECT_EQ(result.status, 0) << result.err;
   const std::string report = test::run({"trace-cmd", "report", file_.string()}).out;
   std::istringstream lines(report);
@@ -299,6 +299,18 @@ TEST_F(Record, mistakes_are_named) {
     EXPECT_EQ(left_over(), before_);
     EXPECT_TRUE(fs::is_empty(folder_.path())) << mistake.said;
   }
+}
+
+TEST_F(Record, a_kernel_without_function_graph_is_named) {
+  const std::string tracers = test::read_file("/sys/kernel/tracing/available_tracers");
+  if (tracers.find("function_graph") != std::string::npos) {
+    GTEST_SKIP() << "this kernel has function_graph";
+  }
+  const RunResult result = record({"--graph", "net_rx_action"}, {"true"});
+  EXPECT_EQ(result.status, 4) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no tracer function_graph"),
+                                HasSubstr("/sys/kernel/tracing/available_tracers")));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 TEST_F(Record, what_the_kernel_lacks_is_named_and_skipped) {

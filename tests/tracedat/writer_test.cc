@@ -7,6 +7,7 @@
 
 #include "support/files.h"
 #include "support/tracecmd.h"
+#include "tracedat/reader.h"
 
 namespace skbtrail::tracedat {
 namespace {
@@ -176,6 +177,75 @@ TEST_P(Writer, private_options_are_in_the_file) {
   put(option, std::uint16_t{0x4e01});
   put(option, static_cast<std::uint32_t>(text.size()));
   EXPECT_NE(file.find(option + text), std::string::npos);
+}
+
+// The main buffer as in small_file(), and a named one with 3 events on CPU 1 and 4 on CPU 2.
+std::string file_of_two_buffers(FileVersion version, const std::string& clock = "mono") {
+  CaptureText text = small_capture();
+  text.clock = clock;
+  text.named_buffers = {{"graph", kPage}};
+  const std::string main = page_of_events(1000, 5);
+  const std::string one = page_of_events(5000, 3);
+  const std::string two = page_of_events(4000, 4) + page_of_events(6000, 1);
+  const Result<Layout> layout = lay_out(
+      text, {{1, main.size()}, {3, 0}, {1, one.size(), 0, 1}, {2, two.size(), 0, 1}}, version);
+  EXPECT_TRUE(layout.has_value());
+  const std::string file = layout->head + main + one + two;
+  EXPECT_EQ(file.size(), layout->file_size);
+  return file;
+}
+
+TEST_P(Writer, libtracecmd_reads_both_buffers) {
+  for (const std::string clock : {"mono", "boot"}) {
+    const std::string file = file_of_two_buffers(GetParam(), clock);
+    EXPECT_EQ(read_with_tracecmd(file).times,
+              (std::vector<std::uint64_t>{1000, 1001, 1002, 1003, 1004}));
+    test::TemporaryFolder folder;
+    test::write_file(folder / "trace.dat", file);
+    const test::TracecmdInput input(tracecmd_open((folder / "trace.dat").c_str(), 0));
+    ASSERT_TRUE(input);
+    ASSERT_EQ(tracecmd_buffer_instances(input.get()), 1);
+    EXPECT_STREQ(tracecmd_buffer_instance_name(input.get(), 0), "graph");
+    const test::TracecmdInput graph(tracecmd_buffer_instance_handle(input.get(), 0));
+    ASSERT_TRUE(graph);
+    Seen seen;
+    EXPECT_EQ(tracecmd_iterate_events(graph.get(), nullptr, 0, see, &seen), 0);
+    EXPECT_EQ(seen.values,
+              (std::vector<std::string>{"2:0", "2:1", "2:2", "2:3", "1:0", "1:1", "1:2", "2:0"}));
+  }
+}
+
+TEST_P(Writer, our_reader_reads_both_buffers) {
+  const std::string file = file_of_two_buffers(GetParam());
+  const Result<Reader> reader =
+      Reader::parse({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}, "two.dat");
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_TRUE(reader->damage().empty());
+  ASSERT_EQ(reader->buffers().size(), 2U);
+  const Buffer& main = reader->buffers()[0];
+  const Buffer& graph = reader->buffers()[1];
+  EXPECT_EQ(main.name, "");
+  EXPECT_EQ(graph.name, "graph");
+  EXPECT_EQ(graph.clock, "mono");
+  EXPECT_EQ(graph.page_size, kPage);
+  ASSERT_EQ(main.cpus.size(), 1U);
+  ASSERT_EQ(graph.cpus.size(), 2U);
+  EXPECT_EQ(graph.cpus[0].cpu, 1U);
+  EXPECT_EQ(graph.cpus[1].cpu, 2U);
+  const std::string pages = page_of_events(4000, 4) + page_of_events(6000, 1);
+  EXPECT_TRUE(std::equal(graph.cpus[1].pages.begin(), graph.cpus[1].pages.end(),
+                         reinterpret_cast<const std::uint8_t*>(pages.data())));
+}
+
+TEST(WriterBuffers, each_buffer_has_its_own_page_size_in_version_7_only) {
+  CaptureText text = small_capture();
+  text.named_buffers = {{"graph", 65536}};
+  const std::vector<CpuExtent> cpus{{1, kPage}, {1, 65536, 0, 1}};
+  const Result<Layout> layout = lay_out(text, cpus, FileVersion::v7);
+  ASSERT_TRUE(layout.has_value());
+  EXPECT_EQ(layout->cpus[1].offset % 65536, 0U);
+  EXPECT_FALSE(lay_out(text, cpus, FileVersion::v6).has_value());
+  EXPECT_FALSE(lay_out(text, {{1, kPage, 0, 2}}, FileVersion::v7).has_value());
 }
 
 INSTANTIATE_TEST_SUITE_P(BothVersions, Writer, ::testing::Values(FileVersion::v6, FileVersion::v7),
