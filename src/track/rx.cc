@@ -254,7 +254,12 @@ bool RxTracker::is_hop(const Live& live, const Hunk* hunk, DeviceId device) cons
 // From 6.12 on the event names the skb. A segment without data is freed right after it without an
 // event (tcp_rcv_established(), tcp_ack()).
 void RxTracker::on(const EventHeader& header, const TcpProbe& event) {
-  if (!event.skbaddr) return;
+  if (!event.skbaddr) {
+    Cpu& cpu = this->cpu(header.cpu);
+    Hunk* running = cpu.softirq != nullptr ? cpu.softirq : cpu.outside;
+    if (event.data_len == 0 && running != nullptr) running->nameless_ack = header.time;
+    return;
+  }
   const auto live = find(*event.skbaddr);
   if (live == live_.end()) return;
   if (event.data_len == 0) return close(live, Outcome::acked, header.time);
@@ -300,8 +305,14 @@ void RxTracker::on(const EventHeader& header, const NetDevQueue& event) {
   if (live == live_.end()) return;
   const Cpu& cpu = this->cpu(header.cpu);
   const Hunk* running = cpu.softirq != nullptr ? cpu.softirq : cpu.outside;
+  // A pure ACK is freed silently, and the answer to the segment behind it may take its address and
+  // have its length. Where tcp_probe does not say which skb that was, the answer leaves by the
+  // device the ACK came from.
+  const RxPacket& packet = RxTracker::packet(live->second);
+  const bool could_be_answer = live->second.hunk->nameless_ack > packet.received &&
+                               devices_.id(event.device) == live->second.device;
   const bool forwarded = live->second.hunk == running && !live->second.queued_to_socket &&
-                         could_be_forwarded(packet(live->second).len, event.len);
+                         !could_be_answer && could_be_forwarded(packet.len, event.len);
   close(live, forwarded ? Outcome::forwarded : Outcome::unknown,
         forwarded ? std::optional(header.time) : std::nullopt);
 }

@@ -157,6 +157,7 @@ class RxTracker {
     ReceiveHunk data;
     std::uint32_t unsettled = 0;  // packets nobody read and that have not ended
     std::uint32_t unclosed = 0;
+    Nanoseconds nameless_ack = 0;  // the last pure ACK whose tcp_probe has no skbaddr (before 6.12)
     bool running = true;
     bool settled = false;
   };

@@ -193,6 +193,23 @@ TEST_F(Rx, a_send_after_the_hunk_is_not_a_forward) {
   EXPECT_EQ(recorder.packets[0].outcome, Outcome::unknown);
 }
 
+// Before 6.12 tcp_probe does not say which skb the pure ACK was, whose address the answer takes.
+TEST_F(Rx, an_answer_that_takes_the_address_of_an_ack_is_not_a_forward) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  receive(120, skb(2), 95);
+  receive(125, skb(3), 52);
+  tracker.on(at(130), TcpProbe{0, std::nullopt});
+  tracker.on(at(140), TcpProbe{43, std::nullopt});
+  tracker.on(at(150), NetDevQueue{skb(1), 66, "eth0"});
+  tracker.on(at(160), NetDevQueue{skb(3), 66, "eth1"});
+  softirq_exit(170);
+  tracker.finish();
+  ASSERT_GE(recorder.packets.size(), 2U);
+  EXPECT_EQ(recorder.packets[0].outcome, Outcome::unknown);
+  EXPECT_EQ(recorder.packets[1].outcome, Outcome::forwarded);
+}
+
 TEST_F(Rx, a_packet_somebody_read_was_delivered_however_its_address_ends) {
   softirq(100);
   receive(110, skb(1));

@@ -97,6 +97,15 @@ delta() {
   done | paste -sd ' ' | awk '{ print $2 - $1 }'
 }
 
+# Over all namespaces: where nothing is forwarded, nothing was.
+forwards_agree() {
+  local file expected=0
+  for file in "$results"/after/*.snmp; do
+    expected=$((expected + $(delta "$(basename "$file")" Ip ForwDatagrams)))
+  done
+  equal "$(report '.packets.rx.outcomes.forwarded')" "$expected" 'forwarded packets'
+}
+
 # queue_drops NAMESPACE DEVICE: what its queueing discipline dropped.
 queue_drops() {
   local when
