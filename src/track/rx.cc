@@ -111,6 +111,7 @@ void RxTracker::on(const EventHeader& header, const SoftirqExit& event) {
 
 void RxTracker::on(const EventHeader& header, const NapiPoll& event) {
   Cpu& cpu = this->cpu(header.cpu);
+  cpu.processed = true;
   Hunk* hunk = cpu.softirq;
   if (hunk == nullptr) {
     if (cpu.outside == nullptr && event.work == 0) return;  // a busy poll that found nothing
@@ -212,6 +213,8 @@ void RxTracker::recycle(Hunk& hunk) {
 void RxTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   Cpu& cpu = this->cpu(header.cpu);
   const DeviceId device = devices_.id(event.device);
+  if (cpu.processed) ++cpu.batch;
+  cpu.processed = false;
   ++counters_.receives;
   if (static_cast<std::size_t>(device) >= by_device_.size()) {
     by_device_.resize(static_cast<std::size_t>(device) + 1);
@@ -226,6 +229,7 @@ void RxTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
     if (is_hop(before->second, hunk, device)) {
       ++packet(before->second).hops;
       before->second.device = device;
+      before->second.batch = cpu.batch;
       ++counters_.hops;
       return;
     }
@@ -242,8 +246,9 @@ void RxTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   packet.received = header.time;
   ++hunk->unsettled;
   ++hunk->unclosed;
-  live_[event.skbaddr] = {
-      hunk, index, static_cast<std::uint32_t>(data.polls.size()), device, false, cpu.gaps, gaps_};
+  live_[event.skbaddr] = {hunk,     index,     static_cast<std::uint32_t>(data.polls.size()),
+                          device,   cpu.batch, false,
+                          cpu.gaps, gaps_};
 }
 
 bool RxTracker::is_hop(const Live& live, const Hunk* hunk, DeviceId device) const {
@@ -254,12 +259,8 @@ bool RxTracker::is_hop(const Live& live, const Hunk* hunk, DeviceId device) cons
 // From 6.12 on the event names the skb. A segment without data is freed right after it without an
 // event (tcp_rcv_established(), tcp_ack()).
 void RxTracker::on(const EventHeader& header, const TcpProbe& event) {
-  if (!event.skbaddr) {
-    Cpu& cpu = this->cpu(header.cpu);
-    Hunk* running = cpu.softirq != nullptr ? cpu.softirq : cpu.outside;
-    if (event.data_len == 0 && running != nullptr) running->nameless_ack = header.time;
-    return;
-  }
+  cpu(header.cpu).processed = true;
+  if (!event.skbaddr) return;
   const auto live = find(*event.skbaddr);
   if (live == live_.end()) return;
   if (event.data_len == 0) return close(live, Outcome::acked, header.time);
@@ -283,6 +284,7 @@ void RxTracker::on(const EventHeader& header, const SkbCopyDatagramIovec& event)
 // In a task's own context it is the reader who lets go: udp_recvmsg() copies linear skbs without a
 // copy event.
 void RxTracker::on(const EventHeader& header, const ConsumeSkb& event) {
+  cpu(header.cpu).processed = true;
   const auto live = find(event.skbaddr);
   if (live == live_.end()) return;
   RxPacket& packet = RxTracker::packet(live->second);
@@ -292,6 +294,7 @@ void RxTracker::on(const EventHeader& header, const ConsumeSkb& event) {
 }
 
 void RxTracker::on(const EventHeader& header, const KfreeSkb& event) {
+  cpu(header.cpu).processed = true;
   const auto live = find(event.skbaddr);
   if (live == live_.end()) return;
   RxPacket& packet = RxTracker::packet(live->second);
@@ -301,18 +304,15 @@ void RxTracker::on(const EventHeader& header, const KfreeSkb& event) {
 }
 
 void RxTracker::on(const EventHeader& header, const NetDevQueue& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.processed = true;
   const auto live = find(event.skbaddr);
   if (live == live_.end()) return;
-  const Cpu& cpu = this->cpu(header.cpu);
   const Hunk* running = cpu.softirq != nullptr ? cpu.softirq : cpu.outside;
-  // A pure ACK is freed silently, and the answer to the segment behind it may take its address and
-  // have its length. Where tcp_probe does not say which skb that was, the answer leaves by the
-  // device the ACK came from.
-  const RxPacket& packet = RxTracker::packet(live->second);
-  const bool could_be_answer = live->second.hunk->nameless_ack > packet.received &&
-                               devices_.id(event.device) == live->second.device;
-  const bool forwarded = live->second.hunk == running && !live->second.queued_to_socket &&
-                         !could_be_answer && could_be_forwarded(packet.len, event.len);
+  const Live& at = live->second;
+  const bool forwarded = at.hunk == running && at.batch == cpu.batch && !at.queued_to_socket &&
+                         at.device != devices_.id(event.device) &&
+                         could_be_forwarded(packet(at).len, event.len);
   close(live, forwarded ? Outcome::forwarded : Outcome::unknown,
         forwarded ? std::optional(header.time) : std::nullopt);
 }

@@ -157,7 +157,6 @@ class RxTracker {
     ReceiveHunk data;
     std::uint32_t unsettled = 0;  // packets nobody read and that have not ended
     std::uint32_t unclosed = 0;
-    Nanoseconds nameless_ack = 0;  // the last pure ACK whose tcp_probe has no skbaddr (before 6.12)
     bool running = true;
     bool settled = false;
   };
@@ -167,6 +166,7 @@ class RxTracker {
     std::uint32_t index = 0;
     std::uint32_t polls = 0;        // polls of the hunk at the last netif_receive_skb
     DeviceId device{};              // of the last netif_receive_skb
+    std::uint32_t batch = 0;        // its CPU's at the last netif_receive_skb
     bool queued_to_socket = false;  // tcp_probe saw data in it
     std::uint32_t cpu_gaps = 0;     // gaps seen so far on its CPU, and on all
     std::uint32_t all_gaps = 0;
@@ -189,6 +189,8 @@ class RxTracker {
     std::optional<Raise> raise;      // the first raise since then
     Hunk* softirq = nullptr;         // the NET_RX run that is going on
     Hunk* outside = nullptr;         // a hunk outside any NET_RX softirq
+    std::uint32_t batch = 0;         // receives without anything processed between them
+    bool processed = false;          // something was, since the last receive
     std::uint32_t gaps = 0;
     bool after_gap = false;
   };

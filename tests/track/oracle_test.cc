@@ -42,6 +42,20 @@ bool polled_between(const Events& events, Index from, Index to) {
                      });
 }
 
+// Did the CPU of `to` receive a packet between the two events after it had processed something?
+bool next_batch_between(const Events& events, Index from, Index to) {
+  bool processed = false;
+  for (Index i = from + 1; i < to; ++i) {
+    const LoggedEvent& event = events[i];
+    if (event.header.cpu != events[to].header.cpu) continue;
+    if (event.kind == Kind::receive && processed) return true;
+    processed |= event.kind == Kind::tcp_probe || event.kind == Kind::queue ||
+                 event.kind == Kind::consume || event.kind == Kind::kfree ||
+                 event.kind == Kind::napi_poll;
+  }
+  return false;
+}
+
 struct RxLife {
   Outcome outcome = Outcome::open;
   std::optional<Nanoseconds> copied;
@@ -82,9 +96,11 @@ RxLife follow_rx(const Events& events, Index birth, std::vector<bool>& is_hop) {
         return end(Outcome::dropped);
       case Kind::queue: {
         const std::uint32_t grown = event.len - events[birth].len;
-        const bool forwarded = run_of(events, birth) &&
-                               run_of(events, i) == run_of(events, birth) && !has_data &&
-                               (grown == 0 || grown == 14 || grown == 18);
+        const bool same_run = run_of(events, birth) && run_of(events, i) == run_of(events, birth);
+        const bool same_length = grown == 0 || grown == 14 || grown == 18;
+        const bool forwarded = same_run && same_length && !has_data &&
+                               event.device != events[last_receive].device &&
+                               !next_batch_between(events, last_receive, i);
         return end(forwarded ? Outcome::forwarded : Outcome::unknown);
       }
       default:

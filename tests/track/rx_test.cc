@@ -210,6 +210,35 @@ TEST_F(Rx, an_answer_that_takes_the_address_of_an_ack_is_not_a_forward) {
   EXPECT_EQ(recorder.packets[1].outcome, Outcome::forwarded);
 }
 
+// Seen in guests: the ACK's address comes back as its answer, or as a packet for another device.
+TEST_F(Rx, what_takes_a_freed_packets_address_is_not_a_forward) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  tracker.on(at(120), NetDevQueue{skb(1), 66, "eth0"});  // by the device it came from
+  receive(200, skb(2), 52);
+  poll(210);
+  receive(220, skb(3), 100);
+  tracker.on(at(230), NetDevQueue{skb(2), 66, "eth1"});  // after the next batch had begun
+  softirq_exit(300);
+  tracker.finish();
+  ASSERT_EQ(recorder.packets.size(), 3U);
+  EXPECT_EQ(recorder.packets[0].outcome, Outcome::unknown);
+  EXPECT_EQ(recorder.packets[1].outcome, Outcome::unknown);
+}
+
+TEST_F(Rx, a_list_is_received_whole_before_its_first_packet_is_forwarded) {
+  softirq(100);
+  receive(110, skb(1), 100);
+  receive(111, skb(2), 200);
+  tracker.on(at(120), NetDevQueue{skb(1), 114, "eth1"});
+  tracker.on(at(130), NetDevQueue{skb(2), 214, "eth1"});
+  softirq_exit(300);
+  tracker.finish();
+  ASSERT_EQ(recorder.packets.size(), 2U);
+  EXPECT_EQ(recorder.packets[0].outcome, Outcome::forwarded);
+  EXPECT_EQ(recorder.packets[1].outcome, Outcome::forwarded);
+}
+
 TEST_F(Rx, a_packet_somebody_read_was_delivered_however_its_address_ends) {
   softirq(100);
   receive(110, skb(1));

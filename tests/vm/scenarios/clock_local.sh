@@ -11,5 +11,6 @@ check() {
   equal "$(report .capture.clock)" local 'the clock'
   events_agree
   outcomes_add_up
+  forwards_agree
   devices_agree vs vc
 }

@@ -8,6 +8,7 @@ check() {
   nothing_lost
   agrees_with_tracecmd
   outcomes_add_up
+  forwards_agree
   softirqs_agree
   devices_agree vs vc
   equal "$(delta sv.snmp Udp NoPorts)" 100 'Udp NoPorts of the guest'

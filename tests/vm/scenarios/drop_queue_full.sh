@@ -10,6 +10,7 @@ check() {
   nothing_lost
   agrees_with_tracecmd
   outcomes_add_up
+  forwards_agree
   softirqs_agree
   devices_agree vs
   at_least 10 "$(queue_drops cl vc)" 'drops of the queue, as tc says'

@@ -10,4 +10,5 @@ check() {
   at_least 1 "$(report .capture.gaps)" 'gaps'
   events_agree
   outcomes_add_up
+  forwards_agree
 }

@@ -7,6 +7,7 @@ check() {
   nothing_lost
   agrees_with_tracecmd
   outcomes_add_up
+  forwards_agree
   softirqs_agree
   devices_agree vs vc
   switches_agree nginx

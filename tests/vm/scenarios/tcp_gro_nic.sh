@@ -10,6 +10,7 @@ check() {
   nothing_lost
   agrees_with_tracecmd
   outcomes_add_up
+  forwards_agree
   softirqs_agree
   interrupts_agree
   nic_devices_agree n0 n1

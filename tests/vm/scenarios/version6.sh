@@ -10,5 +10,6 @@ check() {
   equal "$(report .capture.file_version)" 6 'the file version'
   agrees_with_tracecmd
   outcomes_add_up
+  forwards_agree
   devices_agree vs vc
 }
