@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "track/context.h"
+
 namespace skbtrail::track {
 namespace {
 
@@ -13,10 +15,6 @@ bool is_softirq_thread(std::string_view comm) {
 // napi_kthread_create(), net/core/dev.c: "napi/%s-%d" of device and napi id.
 bool is_napi_thread(std::string_view comm) {
   return comm.starts_with("napi/");
-}
-
-bool in_task(const EventHeader& header) {
-  return (header.flags & (kFlagHardirq | kFlagSoftirq | kFlagNmi)) == 0;
 }
 
 // An Ethernet header that was pulled on receive is pushed back before the packet is sent on.
@@ -216,12 +214,7 @@ void RxTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   if (cpu.processed) ++cpu.batch;
   cpu.processed = false;
   ++counters_.receives;
-  if (static_cast<std::size_t>(device) >= by_device_.size()) {
-    by_device_.resize(static_cast<std::size_t>(device) + 1);
-  }
-  DeviceCount& count = by_device_[static_cast<std::size_t>(device)];
-  ++count.packets;
-  count.bytes += event.len;
+  count_packet(by_device_, device, event.len);
 
   Hunk* hunk = cpu.softirq != nullptr ? cpu.softirq : outside_hunk(header, cpu);
   const auto before = find(event.skbaddr);

@@ -29,6 +29,7 @@
 #include "event/skb.h"
 #include "event/tcp.h"
 #include "skbtrail/loss.h"
+#include "track/device_count.h"
 #include "track/names.h"
 #include "track/outcome.h"
 
@@ -116,11 +117,6 @@ struct RxCounters {
   std::uint64_t unmatched_copies = 0;  // skb_copy_datagram_iovec of no packet known here
   std::uint64_t late_ends = 0;         // read or ended after hunk_settled()
   std::uint64_t crossed_loss = 0;
-};
-
-struct DeviceCount {
-  std::uint64_t packets = 0;
-  std::uint64_t bytes = 0;
 };
 
 class RxTracker {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "track/context.h"
+
 namespace skbtrail::track {
 namespace {
 
@@ -51,12 +53,7 @@ void TxTracker::on(const EventHeader& header, const NetDevQueue& event) {
   Cpu& cpu = this->cpu(header.cpu);
   const DeviceId device = devices_.id(event.device);
   ++counters_.queues;
-  if (static_cast<std::size_t>(device) >= by_device_.size()) {
-    by_device_.resize(static_cast<std::size_t>(device) + 1);
-  }
-  DeviceCount& count = by_device_[static_cast<std::size_t>(device)];
-  ++count.packets;
-  count.bytes += event.len;
+  count_packet(by_device_, device, event.len);
 
   const auto before = find(event.skbaddr);
   if (before != by_address_.end()) {
@@ -84,7 +81,7 @@ void TxTracker::on(const EventHeader& header, const NetDevQueue& event) {
   packet.data.device = device;
   packet.data.cpu = header.cpu;
   packet.data.pid = header.pid;
-  packet.data.in_task = (header.flags & (kFlagHardirq | kFlagSoftirq | kFlagNmi)) == 0;
+  packet.data.in_task = in_task(header);
   packet.data.queued = header.time;
   by_address_[event.skbaddr] = {slot, packet.generation, false};
 }
