@@ -25,14 +25,15 @@ namespace skbtrail {
 
 class Capture {
  public:
-  // `buffer` names an instance of the capture, or "top"; without it the first buffer with events is
-  // read. Everything an event points at lives as long as the Capture.
+  // `buffer` names an instance of the capture, or "top"; without it all buffers are read that can
+  // be read together (see skbtrail-report(1)).
   static Result<Capture> open(const std::string& path, const std::string& buffer = "");
   Capture(Capture&&) noexcept;
   Capture& operator=(Capture&&) noexcept;
   ~Capture();
 
-  // The next event of all CPUs, ordered by (time, CPU); false at the end.
+  // The next event of all CPUs, ordered by (time, CPU); false at the end. What it and the one
+  // before it point at stays valid until the next call: copy what you keep.
   bool next(RawEvent& event);
   // The fields every event has.
   EventHeader header(const RawEvent& event) const;

@@ -43,5 +43,7 @@ Result<EventFormat> parse_event_format(std::string_view system, std::string_view
 // reasons of kfree_skb, which are numbered differently by every kernel. Empty when there is none.
 std::map<std::int64_t, std::string> symbolic_names(const EventFormat& format,
                                                    std::string_view field);
+// The same of a __print_flags(): names of single bits, e.g. the task states of sched_switch.
+std::map<std::int64_t, std::string> flag_names(const EventFormat& format, std::string_view field);
 
 }  // namespace skbtrail

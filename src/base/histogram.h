@@ -18,11 +18,24 @@ class Histogram {
     ++buckets_[bucket];
     ++count_;
     total_ += value;
+    min_ = count_ == 1 ? value : std::min(min_, value);
     max_ = std::max(max_, value);
+  }
+
+  Histogram& operator+=(const Histogram& other) {
+    if (other.count_ == 0) return *this;
+    if (other.buckets_.size() > buckets_.size()) buckets_.resize(other.buckets_.size());
+    for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+    min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+    max_ = std::max(max_, other.max_);
+    count_ += other.count_;
+    total_ += other.total_;
+    return *this;
   }
 
   std::uint64_t count() const { return count_; }
   std::uint64_t total() const { return total_; }
+  std::uint64_t min() const { return min_; }  // 0 when empty
   std::uint64_t max() const { return max_; }
 
   // The smallest value that at least `share` (0..1) of all values do not exceed, rounded up to the
@@ -57,6 +70,7 @@ class Histogram {
   std::vector<std::uint64_t> buckets_;
   std::uint64_t count_ = 0;
   std::uint64_t total_ = 0;
+  std::uint64_t min_ = 0;
   std::uint64_t max_ = 0;
 };
 

@@ -27,6 +27,37 @@ std::string human_duration(Nanoseconds duration) {
   return scaled(static_cast<double>(duration), 1000, {"ns", "us", "ms", "s", ""});
 }
 
+char* write_compact_duration(Nanoseconds duration, char* end) {
+  Nanoseconds whole = duration;
+  Nanoseconds rest = 0;  // thousandths of the unit
+  char* at = end;
+  *--at = 's';
+  if (duration < 1'000) {
+    *--at = 'n';
+  } else if (duration < 1'000'000) {
+    *--at = 'u';
+    whole = duration / 1'000;
+    rest = duration % 1'000;
+  } else if (duration < 1'000'000'000) {
+    *--at = 'm';
+    whole = duration / 1'000'000;
+    rest = duration / 1'000 % 1'000;
+  } else {
+    whole = duration / 1'000'000'000;
+    rest = duration / 1'000'000 % 1'000;
+  }
+  if (duration >= 1'000 && whole < 100) {  // three digits, the last cut off, not rounded
+    if (whole < 10) *--at = static_cast<char>('0' + rest / 10 % 10);
+    *--at = static_cast<char>('0' + rest / 100);
+    *--at = '.';
+  }
+  do {
+    *--at = static_cast<char>('0' + whole % 10);
+    whole /= 10;
+  } while (whole > 0);
+  return at;
+}
+
 std::string human_bytes(std::uint64_t bytes) {
   return scaled(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB"});
 }

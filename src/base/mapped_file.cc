@@ -4,16 +4,16 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "base/error.h"
-#include "base/fd.h"
 
 namespace skbtrail {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
     const int error = errno;
     const ErrorKind kind = error == EACCES ? ErrorKind::not_permitted : ErrorKind::failed;
@@ -36,12 +36,28 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   madvise(at, size, MADV_SEQUENTIAL);
   file.bytes_ = {static_cast<const std::uint8_t*>(at), size};
+  file.fd_ = std::move(fd);
   return file;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+// lseek() moves the descriptor's offset, which nobody uses.
+std::optional<MappedFile::Range> MappedFile::next_data(std::uint64_t offset) const {
+  if (offset >= bytes_.size()) return std::nullopt;
+  const off_t data = lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);
+  if (data < 0) {
+    if (errno == ENXIO) return std::nullopt;
+    return Range{offset, bytes_.size()};
+  }
+  const off_t hole = lseek(fd_.get(), data, SEEK_HOLE);
+  const std::uint64_t end = hole < 0 ? bytes_.size() : static_cast<std::uint64_t>(hole);
+  return Range{static_cast<std::uint64_t>(data), std::min<std::uint64_t>(end, bytes_.size())};
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : fd_(std::move(other.fd_)), bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }

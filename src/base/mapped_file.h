@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "base/fd.h"
 #include "skbtrail/result.h"
 
 namespace skbtrail {
@@ -22,7 +24,16 @@ class MappedFile {
 
   std::span<const std::uint8_t> bytes() const { return bytes_; }
 
+  // The first range at or behind `offset` that is no hole; nothing when only a hole follows. A file
+  // system that does not know holes gives the rest of the file. Safe from several threads.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  std::optional<Range> next_data(std::uint64_t offset) const;
+
  private:
+  Fd fd_;
   std::span<const std::uint8_t> bytes_;
 };
 

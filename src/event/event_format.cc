@@ -141,6 +141,21 @@ Result<EventFormat> parse_event_format(std::string_view system, std::string_view
   return format;
 }
 
+std::map<std::int64_t, std::string> flag_names(const EventFormat& format, std::string_view field) {
+  std::map<std::int64_t, std::string> names;
+  std::string_view text = format.print_format;
+  const std::size_t begin = text.find(fmt::format("__print_flags(REC->{}", field));
+  if (begin == std::string_view::npos) return names;
+  // What is printed may be an expression; the delimiter, a string, ends it.
+  const std::size_t open = text.find('"', begin);
+  const std::size_t close = open == std::string_view::npos ? open : text.find('"', open + 1);
+  if (close == std::string_view::npos) return names;
+  text.remove_prefix(close + 1);
+  while (next_symbol(text, names)) {
+  }
+  return names;
+}
+
 std::map<std::int64_t, std::string> symbolic_names(const EventFormat& format,
                                                    std::string_view field) {
   std::map<std::int64_t, std::string> names;

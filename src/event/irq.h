@@ -1,6 +1,7 @@
 // Interrupts, softirqs and NAPI polls (include/trace/events/irq.h, napi.h; unchanged 5.4 to 6.18).
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "skbtrail/event.h"
@@ -10,6 +11,9 @@ namespace skbtrail {
 // Softirq vectors (include/linux/interrupt.h).
 inline constexpr std::uint32_t kNetTxSoftirq = 2;
 inline constexpr std::uint32_t kNetRxSoftirq = 3;
+// Their names, as softirq_to_name[] has them (kernel/softirq.c, 5.4 to 6.18).
+inline constexpr std::array<std::string_view, 10> kSoftirqNames{
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
 
 struct IrqHandlerEntry {
   static constexpr EventName name{"irq", "irq_handler_entry"};
@@ -23,6 +27,16 @@ struct IrqHandlerExit {
   static constexpr EventName name{"irq", "irq_handler_exit"};
   std::int32_t irq = 0;
   static constexpr auto fields = std::tuple{field("irq", &IrqHandlerExit::irq)};
+};
+
+// Every event of irq_vectors: interrupts that have no handler of a driver, x86's local timer and
+// those between processors (arch/x86/include/asm/trace/irq_vectors.h, 5.4 to 6.18). Those that
+// begin and end one are named VECTOR_entry and VECTOR_exit; the others are about moving vectors.
+struct IrqVector {
+  static constexpr EventName name{"irq_vectors", ""};
+  static constexpr bool is_family = true;
+  std::string_view family_member;
+  static constexpr auto fields = std::tuple{};
 };
 
 // Fires on every raise, also when the vector is already pending.

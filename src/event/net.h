@@ -8,59 +8,74 @@
 
 namespace skbtrail {
 
-// __netif_receive_skb_core(), once per pass: again after veth, vxlan, bridge ... hops.
-struct NetifReceiveSkb {
-  static constexpr EventName name{"net", "netif_receive_skb"};
+// What the events of an skb on a device have in common (net_dev_template and
+// net_dev_rx_verbose_template there).
+struct NetDevEvent {
   SkbAddr skbaddr{};
-  std::uint32_t len = 0;  // the MAC header is already pulled
+  std::uint32_t len = 0;
   std::string_view device;
   static constexpr auto fields =
-      std::tuple{field("skbaddr", &NetifReceiveSkb::skbaddr), field("len", &NetifReceiveSkb::len),
-                 field("name", &NetifReceiveSkb::device)};
+      std::tuple{field("skbaddr", &NetDevEvent::skbaddr), field("len", &NetDevEvent::len),
+                 field("name", &NetDevEvent::device)};
+};
+
+// __netif_receive_skb_core(), once per pass: again after veth, vxlan, bridge ... hops. The MAC
+// header is already pulled from `len`.
+struct NetifReceiveSkb : NetDevEvent {
+  static constexpr EventName name{"net", "netif_receive_skb"};
 };
 
 // netif_rx_internal(): queued to the per-CPU backlog (lo, veth without NAPI).
-struct NetifRx {
+struct NetifRx : NetDevEvent {
   static constexpr EventName name{"net", "netif_rx"};
-  SkbAddr skbaddr{};
-  std::uint32_t len = 0;
-  std::string_view device;
-  static constexpr auto fields =
-      std::tuple{field("skbaddr", &NetifRx::skbaddr), field("len", &NetifRx::len),
-                 field("name", &NetifRx::device)};
 };
 
 // The driver hands an skb to GRO. No exit event names the skb.
-struct NapiGroReceiveEntry {
+struct NapiGroReceiveEntry : NetDevEvent {
   static constexpr EventName name{"net", "napi_gro_receive_entry"};
-  SkbAddr skbaddr{};
-  std::uint32_t len = 0;
-  std::string_view device;
-  static constexpr auto fields = std::tuple{field("skbaddr", &NapiGroReceiveEntry::skbaddr),
-                                            field("len", &NapiGroReceiveEntry::len),
-                                            field("name", &NapiGroReceiveEntry::device)};
+};
+
+// The driver's fragments became an skb that goes to GRO.
+struct NapiGroFragsEntry : NetDevEvent {
+  static constexpr EventName name{"net", "napi_gro_frags_entry"};
+};
+
+// What GRO made of the skb that entered last on this CPU: enum gro_result
+// (include/linux/netdevice.h).
+inline constexpr std::int32_t kGroMerged = 0;
+inline constexpr std::int32_t kGroMergedFree = 1;
+inline constexpr std::int32_t kGroHeld = 2;
+
+struct GroExitEvent {
+  std::int32_t ret = 0;
+  static constexpr auto fields = std::tuple{field("ret", &GroExitEvent::ret)};
+};
+
+struct NapiGroReceiveExit : GroExitEvent {
+  static constexpr EventName name{"net", "napi_gro_receive_exit"};
+};
+
+struct NapiGroFragsExit : GroExitEvent {
+  static constexpr EventName name{"net", "napi_gro_frags_exit"};
+};
+
+// netif_receive_skb() and netif_receive_skb_list(): a driver without GRO hands the skb over.
+struct NetifReceiveSkbEntry : NetDevEvent {
+  static constexpr EventName name{"net", "netif_receive_skb_entry"};
+};
+
+struct NetifReceiveSkbListEntry : NetDevEvent {
+  static constexpr EventName name{"net", "netif_receive_skb_list_entry"};
 };
 
 // __dev_queue_xmit(): the packet reaches the device's queueing discipline.
-struct NetDevQueue {
+struct NetDevQueue : NetDevEvent {
   static constexpr EventName name{"net", "net_dev_queue"};
-  SkbAddr skbaddr{};
-  std::uint32_t len = 0;
-  std::string_view device;
-  static constexpr auto fields =
-      std::tuple{field("skbaddr", &NetDevQueue::skbaddr), field("len", &NetDevQueue::len),
-                 field("name", &NetDevQueue::device)};
 };
 
 // xmit_one(): just before the driver's ndo_start_xmit.
-struct NetDevStartXmit {
+struct NetDevStartXmit : NetDevEvent {
   static constexpr EventName name{"net", "net_dev_start_xmit"};
-  SkbAddr skbaddr{};
-  std::uint32_t len = 0;
-  std::string_view device;
-  static constexpr auto fields =
-      std::tuple{field("skbaddr", &NetDevStartXmit::skbaddr), field("len", &NetDevStartXmit::len),
-                 field("name", &NetDevStartXmit::device)};
 };
 
 // xmit_one(): after the driver returned; the skb may already be freed, even reused. rc is a

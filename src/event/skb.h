@@ -1,4 +1,5 @@
-// The ends of an skb (include/trace/events/skb.h). Many ends have no event at all: see track/rx.h.
+// The ends of an skb (include/trace/events/skb.h). Many ends have no event at all: see
+// track/leg_table.h.
 #pragma once
 
 #include <optional>
@@ -8,14 +9,16 @@
 namespace skbtrail {
 
 // The last reference went away on an error path. `reason` exists from 5.17 on, and as a backport.
+// `protocol` is skb->protocol in host order: 0 in skbs that never were a packet (unix, netlink).
 struct KfreeSkb {
   static constexpr EventName name{"skb", "kfree_skb"};
   SkbAddr skbaddr{};
   std::uint64_t location = 0;
-  std::optional<std::uint32_t> reason;
+  std::optional<std::uint32_t> reason{};
+  std::optional<std::uint16_t> protocol{};
   static constexpr auto fields =
       std::tuple{field("skbaddr", &KfreeSkb::skbaddr), field("location", &KfreeSkb::location),
-                 field("reason", &KfreeSkb::reason)};
+                 field("reason", &KfreeSkb::reason), field("protocol", &KfreeSkb::protocol)};
 };
 
 // The last reference went away and all was well.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ring/page_search.h"
+
 namespace skbtrail::ring {
 
 namespace {
@@ -10,38 +12,114 @@ std::uint64_t add_loss(std::uint64_t one, std::uint64_t other) {
   return one == kLostUnknown || other > kLostUnknown - one ? kLostUnknown : one + other;
 }
 
+// One page with a damaged time stamp must not end the walk.
+constexpr unsigned kPagesBehind = 4;
+
+// The processor's own prefetching ends with a page: the start of the next one comes from memory
+// while this one is decoded.
+void prefetch(std::span<const std::uint8_t> bytes, std::size_t offset) {
+  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kLines = 4;
+  if (offset + kLines * kLine > bytes.size()) return;
+  for (std::size_t i = 0; i < kLines; ++i) __builtin_prefetch(bytes.data() + offset + i * kLine);
+}
+
 }  // namespace
 
 CpuPages::CpuPages(std::span<const std::uint8_t> data, std::uint32_t page_size, CpuId cpu)
-    : data_(data), page_size_(page_size), cpu_(cpu) {}
+    : page_size_(page_size), cpu_(cpu), run_{data, 0} {}
+
+CpuPages::CpuPages(std::unique_ptr<PageSource> source, std::uint32_t page_size, CpuId cpu,
+                   const Selection& selection)
+    : source_(std::move(source)), selection_(selection), page_size_(page_size), cpu_(cpu) {}
 
 bool CpuPages::next_page() {
   count_damage(page_.damage());
   lost_ = add_loss(lost_, page_.pending_loss());
   page_ = PageDecoder();
-  while (next_page_ * page_size_ < data_.size()) {
+  if (ended_) return false;
+  while (next_page_ * page_size_ < run_.bytes.size() || next_run()) {
     const std::size_t offset = next_page_++ * page_size_;
-    const std::size_t size = std::min<std::size_t>(page_size_, data_.size() - offset);
-    const PageDamage damage = page_.start(data_.subspan(offset, size), cpu_);
-    if (damage == PageDamage::none) return true;
+    const std::size_t size = std::min<std::size_t>(page_size_, run_.bytes.size() - offset);
+    prefetch(run_.bytes, offset + page_size_);
+    const PageDamage damage = page_.start(run_.bytes.subspan(offset, size), cpu_);
+    if (damage == PageDamage::none) {
+      if (is_unwritten(page_)) continue;
+      if (behind_selection(page_)) break;
+      attention_ = lost_ != 0 || !handed_out_ || !selection_.takes_all();
+      return true;
+    }
     count_damage(damage);
     page_ = PageDecoder();  // counted
   }
+  page_ = PageDecoder();
+  ended_ = true;
   return false;
+}
+
+bool CpuPages::next_run() {
+  if (source_ == nullptr) return false;
+  const std::uint64_t end = run_.first_page + (run_.bytes.size() + page_size_ - 1) / page_size_;
+  run_ = source_->next(handed_out_);
+  handed_out_ = false;
+  next_page_ = 0;
+  if (source_->unreadable() > damage_.unreadable) {
+    damage_.unreadable = source_->unreadable();
+    lost_ = kLostUnknown;
+  }
+  if (run_.bytes.empty()) return false;
+  unwritten_ += run_.first_page - end;  // a hole
+  if (selection_.from > 0) {
+    next_page_ = static_cast<std::size_t>(
+        pages_before(run_.bytes, page_size_, selection_.from, selection_.scale));
+    if (next_page_ > 0) unwritten_ = 0;  // and what follows is before the selection
+  }
+  return true;
+}
+
+bool CpuPages::is_unwritten(const PageDecoder& page) {
+  if (page.page_time() == 0) {
+    ++unwritten_;
+    return true;
+  }
+  if (unwritten_ > 0) {
+    damage_.unwritten += unwritten_;
+    unwritten_ = 0;
+    lost_ = kLostUnknown;
+  }
+  return false;
+}
+
+// Whether this page and the ones before it say that nothing selected follows.
+bool CpuPages::behind_selection(const PageDecoder& page) {
+  pages_behind_ = selection_.scale(page.page_time()) > selection_.to ? pages_behind_ + 1 : 0;
+  return pages_behind_ == kPagesBehind;
+}
+
+// False for an event that is not selected. The gap before such an event is none before the next.
+bool CpuPages::attend(RawEvent& event) {
+  event.lost_before = add_loss(event.lost_before, lost_);
+  lost_ = 0;
+  event.time = selection_.scale(event.time);
+  if (event.time < selection_.from || event.time > selection_.to) return false;
+  if (selection_.skip != nullptr && event.id < selection_.skip->size() &&
+      (*selection_.skip)[event.id]) {
+    ++damage_.unselected;
+    lost_ = event.lost_before;  // its place is known only as before the next event
+    return false;
+  }
+  handed_out_ = true;
+  attention_ = !selection_.takes_all();
+  return true;
 }
 
 void CpuPages::count_damage(PageDamage damage) {
   if (damage == PageDamage::none) return;
   if (damage_.pages++ == 0) {
     damage_.first = damage;
-    damage_.first_page = next_page_ == 0 ? 0 : next_page_ - 1;
+    damage_.first_page = run_.first_page + (next_page_ == 0 ? 0 : next_page_ - 1);
   }
   lost_ = kLostUnknown;
-}
-
-void CpuPages::mark_gap(RawEvent& event) {
-  event.lost_before = add_loss(event.lost_before, lost_);
-  lost_ = 0;
 }
 
 }  // namespace skbtrail::ring

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "ring/page_decoder.h"
+#include "ring/page_source.h"
+#include "ring/selection.h"
 #include "skbtrail/raw_event.h"
 
 namespace skbtrail::ring {
@@ -14,20 +17,34 @@ struct CpuDamage {
   std::uint64_t pages = 0;  // pages given up from the damaged event on, or whole
   PageDamage first = PageDamage::none;
   std::uint64_t first_page = 0;  // index of the first of them
+  std::uint64_t unreadable = 0;  // pieces that could not be decompressed
+  // Pages without a time stamp before one that has one. The kernel hands out no such page: they
+  // were not written before the machine stopped, or somebody zeroed them.
+  std::uint64_t unwritten = 0;
+  std::uint64_t unselected = 0;  // no damage: good events left out because of Selection::skip
+
+  bool any() const { return pages + unreadable + unwritten > 0; }
 };
 
+// One walk: movable, not shared between threads.
 class CpuPages {
  public:
   // `data` is a whole number of pages but for a short tail, which is damage when it cuts off
-  // events. Pages that were never written (all zero: padding of a file, a hole) are skipped
-  // silently.
+  // events. Pages that were never written (all zero: padding of a file, a hole) are nothing at
+  // the end, and damage before other pages.
   CpuPages(std::span<const std::uint8_t> data, std::uint32_t page_size, CpuId cpu);
+  CpuPages(std::unique_ptr<PageSource> source, std::uint32_t page_size, CpuId cpu,
+           const Selection& selection);
 
+  // The next event that is selected. Its data stays valid until the event after the next one is
+  // asked for: a source that decompresses keeps two blocks, the one of the last event and the one
+  // before.
   bool next(RawEvent& event) {
-    while (!page_.next(event)) {
-      if (!next_page()) return false;
-    }
-    if (lost_ != 0) mark_gap(event);
+    do {
+      while (!page_.next(event)) {
+        if (!next_page()) return false;
+      }
+    } while (attention_ && !attend(event));
     return true;
   }
 
@@ -38,18 +55,30 @@ class CpuPages {
 
  private:
   bool next_page();
-  void mark_gap(RawEvent& event);
+  bool next_run();
+  bool attend(RawEvent& event);
+  bool is_unwritten(const PageDecoder& page);
+  bool behind_selection(const PageDecoder& page);
   void count_damage(PageDamage damage);
 
-  std::span<const std::uint8_t> data_;
+  std::unique_ptr<PageSource> source_;  // null: run_ is all there is
+  Selection selection_;
   std::uint32_t page_size_;
   CpuId cpu_;
-  std::size_t next_page_ = 0;
+  PageRun run_;
+  std::size_t next_page_ = 0;  // in run_
   PageDecoder page_;
   CpuDamage damage_;
   // What the next event is preceded by on top of its own page's count: kLostUnknown when a page was
   // given up, the count of pages that had one and no event to carry it (all discarded by a filter).
   std::uint64_t lost_ = 0;
+  std::uint64_t unwritten_ = 0;  // pages right before this one
+  unsigned pages_behind_ = 0;
+  bool ended_ = false;
+  bool handed_out_ = false;  // an event of this run
+  // Something about the next event must be looked at: a gap before it, the first one of a run, or a
+  // selection. In most walks almost never: one well predicted branch per event.
+  bool attention_ = false;
 };
 
 }  // namespace skbtrail::ring

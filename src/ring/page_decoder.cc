@@ -51,7 +51,8 @@ PageDamage PageDecoder::start(std::span<const std::uint8_t> page, CpuId cpu) {
   return damage_ = PageDamage::none;
 }
 
-bool PageDecoder::next(RawEvent& event) {
+// Time stamps, padding, big events, and the ends of pages, the bad ones included.
+bool PageDecoder::next_special(RawEvent& event) {
   while (end_ - position_ >= 4) {
     const std::uint32_t head = load<std::uint32_t>(position_);
     const std::uint32_t type_len = head & 31;
@@ -86,13 +87,7 @@ bool PageDecoder::next(RawEvent& event) {
     const std::size_t data_offset = static_cast<std::size_t>(data - position_);
     if (size > left - data_offset || size < sizeof(std::uint16_t)) return fail();
     time_ += delta;
-    event.time = time_;
-    event.data = data;
-    event.size = static_cast<std::uint32_t>(size);
-    event.id = load<std::uint16_t>(data);
-    event.cpu = cpu_;
-    event.lost_before = missed_;
-    missed_ = 0;
+    take(event, data, size);
     // Big events are padded to 4 bytes; the pad of the last one may be cut off by commit.
     const std::size_t padded = data_offset + ((size + 3) & ~std::size_t{3});
     position_ = padded > left ? end_ : position_ + padded;

@@ -21,7 +21,9 @@ Capture& Capture::operator=(Capture&&) noexcept = default;
 Capture::~Capture() = default;
 
 Result<Capture> Capture::open(const std::string& path, const std::string& buffer) {
-  auto trace = stream::Trace::open(path, buffer);
+  stream::ReadOptions options;
+  if (!buffer.empty()) options.buffers = {buffer};
+  auto trace = stream::Trace::open(path, options);
   if (!trace) return pass(trace);
   return Capture(std::make_unique<State>(std::move(*trace)));
 }

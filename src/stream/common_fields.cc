@@ -3,31 +3,26 @@
 namespace skbtrail::stream {
 namespace {
 
-// The layout without which no trace was ever written (struct trace_entry, 2.6.30 to 6.18); what a
-// trace's own formats say comes first, because RT kernels add fields.
-constexpr FieldLocation kUsualFlags{2, 1, false, false, false, true};
-constexpr FieldLocation kUsualPid{4, 4, true, false, false, true};
-
-FieldLocation common_field(const EventFormat& format, std::string_view name,
-                           const FieldLocation& usual) {
+// Where a field of `size` bytes lies; `usual` when the format has none of this size.
+std::uint32_t offset_of(const EventFormat& format, std::string_view name, std::uint32_t size,
+                        std::uint32_t usual) {
   const FieldFormat* field = format.find(name);
-  if (field == nullptr || field->size != usual.size) return usual;
-  return {field->offset, field->size, field->is_signed, false, false, true};
+  return field == nullptr || field->size != size ? usual : field->offset;
 }
 
 }  // namespace
 
-CommonFields::CommonFields(const EventCatalog& catalog) : flags_(kUsualFlags), pid_(kUsualPid) {
+// What a trace's own formats say comes first, because RT kernels add fields.
+CommonFields::CommonFields(const EventCatalog& catalog) {
   const tracedat::FormatText* any = catalog.any();
   if (any == nullptr) return;
   const auto format = parse_event_format(any->system, any->text);
   if (!format) return;
-  flags_ = common_field(*format, "common_flags", kUsualFlags);
-  pid_ = common_field(*format, "common_pid", kUsualPid);
-  if (flags_.offset >= pid_.offset) {  // header() checks the end of the pid only
-    flags_ = kUsualFlags;
-    pid_ = kUsualPid;
-  }
+  const std::uint32_t flags = offset_of(*format, "common_flags", 1, flags_offset_);
+  const std::uint32_t pid = offset_of(*format, "common_pid", 4, pid_offset_);
+  if (flags >= pid) return;  // header() checks the end of the pid only
+  flags_offset_ = flags;
+  pid_offset_ = pid;
 }
 
 }  // namespace skbtrail::stream

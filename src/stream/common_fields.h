@@ -15,16 +15,17 @@ class CommonFields {
 
   EventHeader header(const RawEvent& raw) const {
     EventHeader header{raw.time, raw.cpu, 0, 0};
-    if (raw.size >= pid_.offset + pid_.size) {
-      header.pid = static_cast<Pid>(load_number(pid_, raw.data));
-      header.flags = static_cast<std::uint8_t>(load_number(flags_, raw.data));
+    if (raw.size >= pid_offset_ + sizeof header.pid) {
+      header.pid = detail::load<Pid>(raw.data + pid_offset_);
+      header.flags = detail::load<std::uint8_t>(raw.data + flags_offset_);
     }
     return header;
   }
 
  private:
-  FieldLocation flags_;
-  FieldLocation pid_;
+  // The layout without which no trace was ever written (struct trace_entry, 2.6.30 to 6.18).
+  std::uint32_t flags_offset_ = 2;
+  std::uint32_t pid_offset_ = 4;
 };
 
 }  // namespace skbtrail::stream

@@ -4,14 +4,16 @@
 //
 //   Dispatcher dispatcher(catalog);
 //   dispatcher.subscribe<NetifReceiveSkb>(rx);
-//   while (merge.next(event)) dispatcher.dispatch(event);
+//   walk(trace.events(), dispatcher);  // stream/walk.h
 //
-// An event nobody subscribed to is counted and skipped before anything of it is decoded.
+// An event nobody subscribed to is skipped before anything of it is decoded.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,13 @@
 #include "stream/common_fields.h"
 #include "stream/event_catalog.h"
 
+// Debug builds would only take longer to compile.
+#ifdef NDEBUG
+#define SKBTRAIL_FLATTEN [[gnu::flatten]]
+#else
+#define SKBTRAIL_FLATTEN
+#endif
+
 namespace skbtrail::stream {
 
 class Dispatcher {
@@ -32,28 +41,49 @@ class Dispatcher {
   explicit Dispatcher(const EventCatalog& catalog);
 
   // True when the trace can have this event. `tracker` must outlive the dispatcher; trackers of one
-  // event are called in the order in which they subscribed.
+  // event are called in the order in which they subscribed. Call it where the tracker's on() is
+  // defined: decoding and on() then compile into one function, and what on() does not look at is
+  // not decoded.
   template <class Event, class Tracker>
   bool subscribe(Tracker& tracker) {
-    Route<Event>* route = find_or_bind<Event>();
-    if (route == nullptr) return false;
-    route->subscribers.push_back(
-        {&tracker, [](void* target, const EventHeader& header, const Event& event) {
-           static_cast<Tracker*>(target)->on(header, event);
-         }});
+    const auto decoder = make_decoder<Event>(
+        fmt::format("{}:{}", Event::name.system, Event::name.event), catalog_.find(Event::name));
+    if (!decoder) return false;
+    add_route(decoder->id(), std::make_unique<TypedRoute<Event, Tracker>>(*decoder, tracker));
     return true;
   }
 
+  // The same for an event that nobody misses in a trace without it.
+  template <class Event, class Tracker>
+  bool subscribe_if_there(Tracker& tracker) {
+    return catalog_.find(Event::name) != nullptr && subscribe<Event>(tracker);
+  }
+
+  // Every event whose name starts with Event's: `family_member` of the event is the rest of its
+  // name, a view that lives as long as the trace. True when the trace can have any of them.
+  template <class Event, class Tracker>
+  bool subscribe_family(Tracker& tracker) {
+    bool any = false;
+    for (const auto& [name, text] : catalog_.family(Event::name)) {
+      const auto decoder =
+          make_decoder<Event>(fmt::format("{}:{}", Event::name.system, name), text);
+      if (!decoder) continue;
+      add_route(decoder->id(), std::make_unique<TypedRoute<Event, Tracker>>(
+                                   *decoder, tracker, name.substr(Event::name.event.size())));
+      any = true;
+    }
+    return any;
+  }
+
+  bool wants(std::uint16_t id) const { return first_route_[id] != kNoRoute; }
+  // Of all events that somebody subscribed to; some more than once.
+  const std::vector<std::uint16_t>& ids() const { return ids_; }
+
   void dispatch(const RawEvent& raw) {
-    if (raw.id >= counts_.size()) grow(raw.id);
-    ++counts_[raw.id];
-    if (raw.lost_before != 0) [[unlikely]]
-      loss(raw);
-    set_last_time(raw);
-    const Entry& entry = table_[raw.id];
-    if (entry.run == nullptr) return;
-    const EventHeader header = common_.header(raw);
-    if (entry.run != nullptr && !entry.run(entry.route, header, raw)) ++undecodable_;
+    for (std::uint16_t at = first_route_[raw.id]; at != kNoRoute; at = routes_[at].next) {
+      const Route& route = routes_[at];
+      if (!route.run(*route.target, common_, raw)) return undecodable_record(raw.id);
+    }
   }
 
   // `void on_loss(const LossWindow&)` is called before the event that follows a gap is dispatched.
@@ -63,84 +93,92 @@ class Dispatcher {
                                    static_cast<Tracker*>(target)->on_loss(window);
                                  }});
   }
+  void dispatch_loss(const LossWindow& window) const {
+    for (const auto& [target, call] : loss_subscribers_) call(target, window);
+  }
 
-  const std::vector<std::uint64_t>& counts() const { return counts_; }  // events by id
-  std::uint64_t undecodable() const { return undecodable_; }  // records shorter than their format
+  // Records shorter than their format says, by event id.
+  const std::map<std::uint16_t, std::uint64_t>& undecodable() const { return undecodable_; }
   // Events somebody wanted: "sys:event" -> why it is not there ("" = the trace does not have it).
   const std::map<std::string, std::string>& missing() const { return missing_; }
 
  private:
-  struct RouteBase {
-    virtual ~RouteBase() = default;
+  struct Target {
+    virtual ~Target() = default;
   };
 
-  template <class Event>
-  struct Route : RouteBase {
-    using Call = void (*)(void*, const EventHeader&, const Event&);
-    Decoder<Event> decoder;
-    std::vector<std::pair<void*, Call>> subscribers;
+  template <class Event, class Tracker>
+  struct TypedRoute : Target {
+    TypedRoute(const Decoder<Event>& its_decoder, Tracker& its_tracker,
+               std::string_view its_member = {})
+        : decoder(its_decoder), tracker(its_tracker), member(its_member) {}
 
-    static bool run(RouteBase* base, const EventHeader& header, const RawEvent& raw) {
-      const auto* route = static_cast<const Route*>(base);
+    // flatten: without it the compiler calls on(), and every field of every event is written to the
+    // stack first, device names included.
+    SKBTRAIL_FLATTEN static bool run(const Target& base, const CommonFields& common,
+                                     const RawEvent& raw) {
+      const auto& route = static_cast<const TypedRoute&>(base);
       Event event;
-      if (!route->decoder.decode(raw, event)) return false;
-      for (const auto& [target, call] : route->subscribers) call(target, header, event);
+      if (!route.decoder.decode(raw, event)) return false;
+      if constexpr (requires { event.family_member; }) event.family_member = route.member;
+      route.tracker.on(common.header(raw), event);
       return true;
     }
+
+    Decoder<Event> decoder;
+    Tracker& tracker;
+    std::string_view member;  // of a family
   };
 
-  struct Entry {
-    bool (*run)(RouteBase*, const EventHeader&, const RawEvent&) = nullptr;
-    RouteBase* route = nullptr;
+  // What is called for an event, and the next route of the same event.
+  struct Route {
+    bool (*run)(const Target&, const CommonFields&, const RawEvent&) = nullptr;
+    std::unique_ptr<Target> target;
+    std::uint16_t next = kNoRoute;
   };
+  static constexpr std::uint16_t kNoRoute = 0xffff;
 
   template <class Event>
-  Route<Event>* find_or_bind() {
-    const std::string name = fmt::format("{}:{}", Event::name.system, Event::name.event);
-    const auto known = routes_.find(name);
-    if (known != routes_.end()) return static_cast<Route<Event>*>(known->second.get());
-    const tracedat::FormatText* text = catalog_.find(Event::name);
+  std::optional<Decoder<Event>> make_decoder(const std::string& name,
+                                             const tracedat::FormatText* text) {
     if (text == nullptr) {
       missing_.emplace(name, "");
-      return nullptr;
+      return std::nullopt;
     }
-    auto format = parse_event_format(text->system, text->text);
-    auto decoder = format ? Decoder<Event>::bind(*format) : pass_decoder<Event>(format);
+    const auto format = parse_event_format(text->system, text->text);
+    if (!format) {
+      missing_.emplace(name, format.error().message);
+      return std::nullopt;
+    }
+    const auto decoder = Decoder<Event>::bind(*format);
     if (!decoder) {
       missing_.emplace(name, decoder.error().message);
-      return nullptr;
+      return std::nullopt;
     }
-    auto route = std::make_unique<Route<Event>>();
-    route->decoder = *decoder;
-    if (format->id >= counts_.size()) grow(format->id);
-    table_[format->id] = {&Route<Event>::run, route.get()};
-    Route<Event>* result = route.get();
-    routes_.emplace(name, std::move(route));
-    return result;
+    return *decoder;
   }
 
-  template <class Event>
-  static Result<Decoder<Event>> pass_decoder(Result<EventFormat>& format) {
-    return pass(format);
+  template <class Event, class Tracker>
+  void add_route(std::uint16_t id, std::unique_ptr<TypedRoute<Event, Tracker>> target) {
+    std::uint16_t* link = &first_route_[id];
+    while (*link != kNoRoute) link = &routes_[*link].next;
+    *link = static_cast<std::uint16_t>(routes_.size());
+    ids_.push_back(id);
+    routes_.push_back({&TypedRoute<Event, Tracker>::run, std::move(target), kNoRoute});
   }
 
-  void set_last_time(const RawEvent& raw) {
-    if (raw.cpu >= last_time_.size()) [[unlikely]]
-      last_time_.resize(std::size_t{raw.cpu} + 1);
-    last_time_[raw.cpu] = raw.time;
-  }
-  void loss(const RawEvent& raw);
-  void grow(std::uint16_t id);
+  void undecodable_record(std::uint16_t id) { ++undecodable_[id]; }
 
   const EventCatalog& catalog_;
   CommonFields common_;
-  std::vector<Entry> table_;
-  std::vector<std::uint64_t> counts_;
-  std::map<std::string, std::unique_ptr<RouteBase>> routes_;
+  // By event id, for every id there can be: 128 KiB of which a trace uses a few lines, and no check
+  // of the bounds.
+  std::vector<std::uint16_t> first_route_;
+  std::vector<Route> routes_;
+  std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;
-  std::vector<Nanoseconds> last_time_;  // by CPU: where a gap begins
   std::map<std::string, std::string> missing_;
-  std::uint64_t undecodable_ = 0;
+  std::map<std::uint16_t, std::uint64_t> undecodable_;
 };
 
 }  // namespace skbtrail::stream

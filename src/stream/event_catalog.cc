@@ -45,6 +45,18 @@ const tracedat::FormatText* EventCatalog::find(const EventName& name) const {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
+std::vector<std::pair<std::string_view, const tracedat::FormatText*>> EventCatalog::family(
+    const EventName& prefix) const {
+  std::vector<std::pair<std::string_view, const tracedat::FormatText*>> members;
+  for (auto at = by_name_.lower_bound({prefix.system, prefix.event});
+       at != by_name_.end() && at->first.first == prefix.system &&
+       at->first.second.starts_with(prefix.event);
+       ++at) {
+    members.emplace_back(at->first.second, at->second);
+  }
+  return members;
+}
+
 std::string EventCatalog::name(std::uint16_t id) const {
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return fmt::format("id {}", id);

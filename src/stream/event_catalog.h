@@ -23,6 +23,9 @@ class EventCatalog {
 
   // Null when the trace has no such event.
   const tracedat::FormatText* find(const EventName& name) const;
+  // All events of a system whose name starts with `prefix`: syscalls:sys_enter_*.
+  std::vector<std::pair<std::string_view, const tracedat::FormatText*>> family(
+      const EventName& prefix) const;
   // "net:netif_receive_skb", or "id 17" for an event without a format.
   std::string name(std::uint16_t id) const;
   // The format of any event, for the common_ fields that all share; null when there is none.

@@ -1,39 +1,60 @@
 #include "stream/merge.h"
 
-#include <limits>
-#include <tuple>
+#include <algorithm>
+#include <utility>
 
 namespace skbtrail::stream {
+namespace {
 
-Merge::Merge(const std::vector<ring::CpuPages>& cpus) {
+struct Everything {
+  static bool wants(const RawEvent&) { return true; }
+};
+
+}  // namespace
+
+Merge::Merge(std::vector<ring::CpuPages> cpus) {
   sources_.reserve(cpus.size());
-  for (const ring::CpuPages& pages : cpus) {
-    Source source{pages, {}, false};
-    source.has_event = source.pages.next(source.event);
-    sources_.push_back(source);
-  }
-  choose();
+  for (ring::CpuPages& pages : cpus) sources_.push_back({std::move(pages), {}, 0});
 }
 
-// Makes the source with the earliest event current and the earliest of the others its rival.
-void Merge::choose() {
-  current_ = nullptr;
-  rival_time_ = std::numeric_limits<Nanoseconds>::max();
-  rival_cpu_ = std::numeric_limits<CpuId>::max();
-  const auto order = [](const Source& source) {
-    return std::tuple(source.event.time, source.event.cpu);
-  };
-  for (Source& source : sources_) {
-    if (!source.has_event) continue;
-    const Source* rival = &source;
-    if (current_ == nullptr || order(source) < order(*current_)) {
-      rival = current_;
-      current_ = &source;
-    }
-    if (rival != nullptr && order(*rival) < std::tuple(rival_time_, rival_cpu_)) {
-      std::tie(rival_time_, rival_cpu_) = order(*rival);
-    }
+bool Merge::next(RawEvent& event) {
+  Everything everything;
+  if (!started_) start(everything);
+  if (turns_.empty()) return false;
+  const std::uint32_t place = turns_.front().source;
+  Source& source = sources_[place];
+  event = source.event;
+  if (!fetch(source, everything)) {
+    remove_first();
+  } else if (second() < turn_of(place)) {
+    put_back(turn_of(place));
   }
+  return true;
+}
+
+// The earliest of all sources but the first.
+Merge::Turn Merge::second() const {
+  if (turns_.size() < 2) return Turn();
+  return turns_.size() == 2 ? turns_[1] : std::min(turns_[1], turns_[2]);
+}
+
+// Puts a turn that is not the earliest any more in the place of the first one.
+void Merge::put_back(Turn turn) {
+  const std::size_t size = turns_.size();
+  std::size_t at = 0;
+  for (std::size_t child = 1; child < size; child = 2 * at + 1) {
+    if (child + 1 < size && turns_[child + 1] < turns_[child]) ++child;
+    if (!(turns_[child] < turn)) break;
+    turns_[at] = turns_[child];
+    at = child;
+  }
+  turns_[at] = turn;
+}
+
+void Merge::remove_first() {
+  const Turn last = turns_.back();
+  turns_.pop_back();
+  if (!turns_.empty()) put_back(last);
 }
 
 std::vector<ring::CpuDamage> Merge::damage() const {

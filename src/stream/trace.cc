@@ -1,64 +1,119 @@
 #include "stream/trace.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/error.h"
 
 namespace skbtrail::stream {
 namespace {
 
-std::string shown_name(const tracedat::Buffer& buffer) {
-  return buffer.name.empty() ? "top" : buffer.name;
-}
-
-bool has_data(const tracedat::Buffer& buffer) {
-  for (const tracedat::CpuData& cpu : buffer.cpus) {
-    if (!cpu.pages.empty()) return true;
-  }
-  return false;
-}
-
-Result<const tracedat::Buffer*> choose_buffer(const tracedat::Reader& file,
-                                              const std::string& wanted) {
-  const tracedat::Buffer* chosen = nullptr;
-  std::string names;
-  for (const tracedat::Buffer& buffer : file.buffers()) {
-    if (wanted == shown_name(buffer)) return &buffer;
-    if (chosen == nullptr && has_data(buffer)) chosen = &buffer;
-    names += " " + shown_name(buffer);
-  }
-  if (!wanted.empty()) {
-    return fail(ErrorKind::usage, "{} has no buffer \"{}\"; it has:{}", file.path(), wanted, names);
-  }
-  return chosen != nullptr ? chosen : &file.buffers().front();
+Nanoseconds resolve(const Moment& moment, Nanoseconds start) {
+  return moment.from_start ? start + moment.time : moment.time;
 }
 
 }  // namespace
 
-Result<Trace> Trace::open(const std::string& path, const std::string& buffer) {
+Result<Trace> Trace::open(const std::string& path, const ReadOptions& options) {
   auto file = tracedat::Reader::open(path);
   if (!file) return pass(file);
+  return of(std::move(*file), options);
+}
+
+Result<Trace> Trace::of(tracedat::Reader file, const ReadOptions& options) {
   Trace trace;
-  trace.file_ = std::make_unique<tracedat::Reader>(std::move(*file));
-  auto chosen = choose_buffer(*trace.file_, buffer);
-  if (!chosen) return pass(chosen);
-  trace.buffer_ = *chosen;
+  trace.file_ = std::make_unique<tracedat::Reader>(std::move(file));
+  auto choice = choose_buffers(*trace.file_, options.buffers);
+  if (!choice) return pass(choice);
+  trace.choice_ = std::make_unique<BufferChoice>(std::move(*choice));
   trace.catalog_ = std::make_unique<EventCatalog>(trace.file_->formats());
+  const auto& cpus = options.cpus;
+  for (const ChosenBuffer& chosen : trace.choice_->read) {
+    for (const tracedat::CpuData& cpu : chosen.buffer->cpus) {
+      const bool wanted =
+          cpus.empty() || std::find(cpus.begin(), cpus.end(), cpu.cpu) != cpus.end();
+      if (wanted) trace.streams_.push_back({&chosen, &cpu});
+    }
+  }
+  const bool from_start =
+      (options.from && options.from->from_start) || (options.to && options.to->from_start);
+  const Nanoseconds start = from_start ? trace.start() : 0;
+  if (options.from) trace.from_ = resolve(*options.from, start);
+  if (options.to) trace.to_ = resolve(*options.to, start);
   return trace;
 }
 
-std::vector<std::string> Trace::other_buffers() const {
-  std::vector<std::string> names;
-  for (const tracedat::Buffer& buffer : file_->buffers()) {
-    if (&buffer != buffer_ && has_data(buffer)) names.push_back(shown_name(buffer));
+bool Trace::reads(std::string_view buffer) const {
+  return std::any_of(choice_->read.begin(), choice_->read.end(),
+                     [buffer](const ChosenBuffer& read) { return read.buffer->name == buffer; });
+}
+
+std::string Trace::buffer_names() const {
+  if (choice_->read.size() == 1) return buffer().name;
+  std::string names;
+  for (const ChosenBuffer& read : choice_->read) {
+    names += (names.empty() ? "" : ", ") + shown_name(*read.buffer);
   }
   return names;
 }
 
+std::vector<std::string> Trace::other_buffers() const {
+  std::vector<std::string> names;
+  for (const tracedat::Buffer* buffer : choice_->not_read) names.push_back(shown_name(*buffer));
+  return names;
+}
+
+std::string Trace::clock() const {
+  const std::string& clock = buffer().clock;
+  if (file_->time_scale().mult != 0) return clock;
+  if (clock == "x86-tsc")
+    return "x86-tsc (times are CPU cycles: the file does not say how long one is)";
+  if (clock == "counter") return "counter (times are a count of events)";
+  if (clock == "uptime") return "uptime (times are ticks of the kernel)";
+  return clock;
+}
+
+std::string Trace::stream_name(std::size_t stream) const {
+  const std::string cpu = fmt::format("CPU {}", streams_[stream].cpu->cpu);
+  if (choice_->read.size() == 1) return cpu;
+  return fmt::format("{} of buffer \"{}\"", cpu, shown_name(stream_buffer(stream)));
+}
+
+std::vector<CpuId> Trace::cpus() const {
+  std::set<CpuId> numbers;
+  for (const Stream& stream : streams_) numbers.insert(stream.cpu->cpu);
+  return {numbers.begin(), numbers.end()};
+}
+
+// The time of the first event, of those CPUs and buffers that are read.
+Nanoseconds Trace::start() const {
+  Nanoseconds start = kEndOfTime;
+  for (const Stream& stream : streams_) {
+    RawEvent event;
+    if (pages(stream, 0, kEndOfTime).next(event)) start = std::min(start, event.time);
+  }
+  return start == kEndOfTime ? 0 : start;
+}
+
+ring::CpuPages Trace::pages(const Stream& stream, Nanoseconds from, Nanoseconds to) const {
+  const ChosenBuffer& chosen = *stream.chosen;
+  ring::Selection selection{from, to, file_->time_scale(), nullptr};
+  if (!chosen.skip.empty()) selection.skip = &chosen.skip;
+  return {file_->pages(*chosen.buffer, *stream.cpu), chosen.buffer->page_size, stream.cpu->cpu,
+          selection};
+}
+
 Merge Trace::events() const {
   std::vector<ring::CpuPages> cpus;
-  for (const tracedat::CpuData& cpu : buffer_->cpus) {
-    cpus.emplace_back(cpu.pages, buffer_->page_size, cpu.cpu);
-  }
-  return Merge(cpus);
+  cpus.reserve(streams_.size());
+  for (const Stream& stream : streams_) cpus.push_back(pages(stream, from_, to_));
+  return Merge(std::move(cpus));
+}
+
+bool Trace::events_last() const {
+  return std::all_of(streams_.begin(), streams_.end(), [](const Stream& stream) {
+    return stream.cpu->compression == tracedat::Compression::none;
+  });
 }
 
 }  // namespace skbtrail::stream

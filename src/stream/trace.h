@@ -1,38 +1,82 @@
-// A capture, opened: its facts, its events by name, and its buffer's pages ready to be merged.
+// A capture, opened: its facts, its events by name, and its pages ready to be merged.
 #pragma once
 
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "skbtrail/result.h"
+#include "stream/buffer_choice.h"
 #include "stream/event_catalog.h"
 #include "stream/merge.h"
 #include "tracedat/reader.h"
 
 namespace skbtrail::stream {
 
+// A moment on the clock of the capture, or counted from the capture's first event.
+struct Moment {
+  Nanoseconds time = 0;
+  bool from_start = false;
+};
+
+// What of a capture is read.
+struct ReadOptions {
+  std::vector<std::string> buffers;  // by name, "top" for the one without; empty: see BufferChoice
+  std::vector<CpuId> cpus;           // empty: all
+  std::optional<Moment> from, to;    // both included; none: from the start, to the end
+};
+
 class Trace {
  public:
-  // Opens `path` and chooses a buffer: `buffer` by name, or without one the top buffer when it
-  // holds data, else the first instance that does. Two buffers may have recorded the same events,
-  // so they are never mixed.
-  static Result<Trace> open(const std::string& path, const std::string& buffer = "");
+  static Result<Trace> open(const std::string& path, const ReadOptions& options = {});
+  static Result<Trace> of(tracedat::Reader file, const ReadOptions& options = {});
 
   tracedat::Reader& file() { return *file_; }
   const tracedat::Reader& file() const { return *file_; }
   const EventCatalog& catalog() const { return *catalog_; }
-  const tracedat::Buffer& buffer() const { return *buffer_; }
+  // The first of the buffers that are read.
+  const tracedat::Buffer& buffer() const { return *choice_->read.front().buffer; }
+  bool reads(std::string_view buffer) const;  // by its own name, "" for the top one
+  // Their names; "" when it is the top buffer alone.
+  std::string buffer_names() const;
   // Names of the buffers with data that are not read.
   std::vector<std::string> other_buffers() const;
+  // The clock, and what its figures are when they are no nanoseconds.
+  std::string clock() const;
 
-  // A new walk over all events, from the start. The Trace must outlive it.
+  // A new walk over all events, from the start. The Trace must outlive it. Any number of walks may
+  // go on at the same time, each on a thread of its own.
   Merge events() const;
+  // Does the data of an event last as long as the Trace? Not where pages are decompressed.
+  bool events_last() const;
+  // Those that are read, each once, in order; also such that recorded nothing.
+  std::vector<CpuId> cpus() const;
+  // Of the streams that events() merges, in their order (Merge::damage()): "CPU 1", with the
+  // buffer's name when there are several.
+  std::string stream_name(std::size_t stream) const;
+  const tracedat::Buffer& stream_buffer(std::size_t stream) const {
+    return *streams_[stream].chosen->buffer;
+  }
 
  private:
-  std::unique_ptr<tracedat::Reader> file_;  // behind a pointer: views into it survive a move
+  struct Stream {
+    const ChosenBuffer* chosen;
+    const tracedat::CpuData* cpu;
+  };
+
+  Nanoseconds start() const;
+  ring::CpuPages pages(const Stream& stream, Nanoseconds from, Nanoseconds to) const;
+
+  // Behind pointers: views into them survive a move.
+  std::unique_ptr<tracedat::Reader> file_;
   std::unique_ptr<EventCatalog> catalog_;
-  const tracedat::Buffer* buffer_ = nullptr;
+  std::unique_ptr<BufferChoice> choice_;
+  std::vector<Stream> streams_;
+  Nanoseconds from_ = 0, to_ = kEndOfTime;
+
+  static constexpr Nanoseconds kEndOfTime = std::numeric_limits<Nanoseconds>::max();
 };
 
 }  // namespace skbtrail::stream

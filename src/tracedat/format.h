@@ -26,6 +26,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "skbtrail/units.h"
+
 namespace skbtrail::tracedat {
 
 inline constexpr std::array<std::uint8_t, 3> kMagic{0x17, 0x08, 0x44};
@@ -33,6 +35,9 @@ inline constexpr std::string_view kTracing = "tracing";
 
 inline constexpr std::uint16_t kSectionCompressed = 1;  // flag in a section header
 inline constexpr std::size_t kSectionHeaderSize = 16;   // u16 id, u16 flags, u32 string, u64 size
+
+// NR_CPUS is at most 8192 (arch/x86/Kconfig, 6.12).
+inline constexpr CpuId kMaxCpus = 8192;
 
 // One number space for options and sections (trace-cmd-private.h, TRACECMD_OPTION_*).
 enum class OptionId : std::uint16_t {
@@ -59,6 +64,9 @@ enum class OptionId : std::uint16_t {
   printk = 20,
   cmdlines = 21,
   buffer_text = 22,
+  btf_file = 23,  // these three are of newer trace-cmd; not read
+  last_boot_info = 24,
+  modules_file = 25,
   // Ours. Text, lines of "key value..."; an unknown key is skipped, so keys can be added.
   skbtrail_tgids = 0x4e00,    // "tid tgid" per line, as the instance's saved_tgids gave it
   skbtrail_loss = 0x4e01,     // "before|after CPU overrun commit_overrun dropped entries read" per
@@ -70,6 +78,12 @@ enum class OptionId : std::uint16_t {
   // stop_ns (CLOCK_MONOTONIC), realtime_offset_ns (CLOCK_REALTIME minus that), cpu_time_ns (of the
   // readers), stopped_by (command, duration, signal, trouble).
   skbtrail_recorder = 0x4e03,
+  // "start|stop T0 T1 PID TGID PPID VOLUNTARY INVOLUNTARY COMM" per thread there was right after
+  // the start and right before the stop: /proc/TGID/task/PID/status, read between the times T0 and
+  // T1 of the capture's clock, "- -" where that is not CLOCK_MONOTONIC.
+  skbtrail_switches = 0x4e04,
 };
+
+inline constexpr OptionId kLastSection = OptionId::modules_file;
 
 }  // namespace skbtrail::tracedat

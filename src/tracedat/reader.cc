@@ -1,31 +1,19 @@
 #include "tracedat/reader.h"
 
 #include <algorithm>
-#include <set>
+#include <filesystem>
 
 #include "base/error.h"
-#include "tracedat/decompress.h"
+#include "ring/page_search.h"
+#include "tracedat/page_sources.h"
+#include "tracedat/recovery.h"
+#include "tracedat/symbols.h"
+#include "tracedat/text.h"
 
 namespace skbtrail::tracedat {
 namespace {
 
-// "[mono]" of "local global [mono] boot", or of the "[mono]" that ends a v6 header.
-std::string selected_clock(std::string_view text) {
-  const std::size_t open = text.find('[');
-  const std::size_t close = text.find(']', open);
-  if (open == std::string_view::npos || close == std::string_view::npos) return "";
-  return std::string(text.substr(open + 1, close - open - 1));
-}
-
-std::string_view without_nul(std::string_view text) {
-  return text.substr(0, text.find('\0'));
-}
-
-// An instance's table may hold options, and so point at itself.
-constexpr int kMaxInstances = 256;
-
-// NR_CPUS is at most 8192 (arch/x86/Kconfig, 6.12).
-constexpr CpuId kMaxCpus = 8192;
+constexpr std::uint32_t kUsualPageSize = 4096;
 
 bool plausible_page_size(std::uint32_t size) {
   return size >= 4096 && size <= 1U << 20 && (size & (size - 1)) == 0;
@@ -33,23 +21,39 @@ bool plausible_page_size(std::uint32_t size) {
 
 }  // namespace
 
+Reader::Reader() : symbols_(std::make_unique<Symbols>()) {}
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+Reader::~Reader() = default;
+
 Result<Reader> Reader::open(const std::string& path) {
   auto file = MappedFile::open(path);
   if (!file) return pass(file);
-  auto reader = parse(file->bytes(), path);
-  if (reader) reader->file_ = std::move(*file);
-  return reader;
+  Reader reader;
+  reader.path_ = path;
+  reader.files_.push_back(std::make_unique<MappedFile>(std::move(*file)));
+  reader.bytes_ = reader.files_.front()->bytes();
+  return read(std::move(reader));
 }
 
 Result<Reader> Reader::parse(std::span<const std::uint8_t> bytes, const std::string& name) {
   Reader reader;
   reader.bytes_ = bytes;
   reader.path_ = name;
-  if (auto read = reader.read_headers(); !read) return pass(read);
-  if (reader.buffers_.empty()) {
+  return read(std::move(reader));
+}
+
+Result<Reader> Reader::read(Reader reader) {
+  if (auto headers = reader.read_headers(); !headers) return pass(headers);
+  if (!reader.has_data()) reader.recover_data();
+  if (!reader.has_data()) reader.read_files_of_a_killed_recorder();
+  reader.look_for_unclaimed_pages();
+  // A capture without events is none to complain about if nothing says that there were some.
+  if (reader.buffers_.empty() || (!reader.has_data() && !reader.damage_.empty())) {
     std::string reasons;
     for (const std::string& line : reader.damage_) reasons += "\n  " + line;
-    return fail(ErrorKind::damaged, "{}: no readable trace data in this file{}", name, reasons);
+    return fail(ErrorKind::damaged, "{}: no readable trace data in this file{}", reader.path_,
+                reasons);
   }
   return reader;
 }
@@ -80,9 +84,11 @@ Result<void> Reader::read_headers() {
                 path_, long_size * 8);
   }
   if (!plausible_page_size(page_size_)) {
-    return fail(ErrorKind::damaged, "{}: a page size of {} bytes makes no sense", path_,
-                page_size_);
+    note(fmt::format("a page size of {} bytes makes no sense; {} is assumed", page_size_,
+                     kUsualPageSize));
+    page_size_ = kUsualPageSize;
   }
+  metadata_end_ = reader.position();
   if (version == "6") {
     version_ = 6;
     read_v6(reader);
@@ -96,154 +102,26 @@ Result<void> Reader::read_headers() {
               version);
 }
 
-// ------------------------------------------------------------------------------- version 6
-
-void Reader::read_v6(ByteReader reader) {
-  compression_ = "none";
-  for (const std::string_view header : {"header_page", "header_event"}) {
-    if (reader.string() != header) return note(fmt::format("no {} where it belongs", header));
-    reader.bytes(reader.number<std::uint64_t>());
-  }
-  for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.ok(); --count) {
-    formats_.push_back({"ftrace", reader.text(reader.number<std::uint64_t>())});
-  }
-  read_event_formats(reader);
-  v6_kallsyms_ = reader.text(reader.number<std::uint32_t>());
-  reader.text(reader.number<std::uint32_t>());  // printk formats
-  cmdlines_ = reader.text(reader.number<std::uint64_t>());
-  cpu_count_ = reader.number<std::uint32_t>();
-  if (!reader.ok()) return note("the file ends inside its metadata");
-  if (cpu_count_ > kMaxCpus) return note(fmt::format("{} CPUs make no sense", cpu_count_));
-  Buffer top;
-  top.page_size = page_size_;
-  read_v6_buffer(reader, std::move(top), true);
-}
-
-// "options  \0", records of (u16 id, u32 size, data), u16 0. False when there are none.
-bool Reader::read_v6_options(ByteReader& reader) {
-  while (reader.ok()) {
-    const auto id = static_cast<OptionId>(reader.number<std::uint16_t>());
-    if (id == OptionId::done) return true;
-    const auto data = reader.bytes(reader.number<std::uint32_t>());
-    if (reader.ok()) read_option(id, ByteReader(data));
-  }
-  return false;
-}
-
-// The part of a v6 file that repeats for every instance: options, the table of CPU data, and for
-// the top buffer the clock (init_buffer_cpu_data() of trace-cmd).
-void Reader::read_v6_buffer(ByteReader& reader, Buffer buffer, bool clock_follows) {
-  std::string_view kind = reader.text(10);
-  if (kind == std::string_view("options  \0", 10)) {
-    if (!read_v6_options(reader)) return note("the file ends inside its options");
-    kind = reader.text(10);
-  }
-  if (without_nul(kind) != "flyrecord") {
-    return note(fmt::format("buffer \"{}\" holds no ring-buffer data", buffer.name));
-  }
-  for (CpuId cpu = 0; cpu < cpu_count_ && reader.ok(); ++cpu) {
-    const auto offset = reader.number<std::uint64_t>();
-    const auto size = reader.number<std::uint64_t>();
-    if (!reader.ok() || size == 0) continue;
-    buffer.cpus.push_back({cpu, file_range(offset, size, cpu)});
-  }
-  if (!reader.ok()) note("the file ends inside its table of CPU data");
-  if (clock_follows && options_.contains(OptionId::traceclock)) {
-    const std::string clock = selected_clock(reader.text(reader.number<std::uint64_t>()));
-    if (reader.ok() && !clock.empty()) clock_ = clock;
-  }
-  buffer.clock = clock_;
-  // The option that announced an instance was read before the top buffer's own table.
-  const auto position = buffer.name.empty() ? buffers_.begin() : buffers_.end();
-  buffers_.insert(position, std::move(buffer));
-}
-
-// In version 6 the BUFFER option gives an instance's offset and name; its tables stand there.
-void Reader::read_v6_instance(ByteReader option) {
-  Buffer instance;
-  const auto offset = option.number<std::uint64_t>();
-  instance.name = option.string();
-  instance.page_size = page_size_;
-  if (!option.ok() || instance.name.empty()) return note("an instance's description is damaged");
-  if (++v6_instances_ > kMaxInstances) return note("too many instances; the rest is skipped");
-  ByteReader reader(bytes_, offset);
-  read_v6_buffer(reader, std::move(instance), false);
-}
-
-// ------------------------------------------------------------------------------- version 7
-
-Result<void> Reader::read_v7(ByteReader reader) {
-  compression_ = reader.string();
-  reader.string();  // its version
-  auto offset = reader.number<std::uint64_t>();
-  if (!reader.ok()) return fail(ErrorKind::damaged, "{}: the file ends inside its header", path_);
-  if (compression_ != "none" && compression_ != "zstd") {
-    return fail(ErrorKind::unsupported,
-                "{}: compressed with {}; `trace-cmd convert --compression zstd` makes it readable",
-                path_, compression_);
-  }
-  std::set<std::uint64_t> seen;
-  while (offset != 0) {
-    if (!seen.insert(offset).second) {
-      note(fmt::format("the option sections run in a circle at offset {:#x}", offset));
-      break;
-    }
-    auto options = section(offset, OptionId::done);
-    if (!options) {
-      note(std::move(options.error().message));
-      break;
-    }
-    offset = read_v7_options(*options);
-  }
-  return {};
-}
-
-// Returns the offset of the next OPTIONS section, 0 at the end.
-std::uint64_t Reader::read_v7_options(const Section& section) {
-  const auto bytes = content(section);
-  if (!bytes) {
-    note(bytes.error().message);
-    return 0;
-  }
-  ByteReader reader(*bytes);
-  while (reader.left() > 0) {
-    const auto id = static_cast<OptionId>(reader.number<std::uint16_t>());
-    const auto data = reader.bytes(reader.number<std::uint32_t>());
-    if (!reader.ok()) break;
-    ByteReader option(data);
-    if (id == OptionId::done) return option.number<std::uint64_t>();
-    read_option(id, option);
-  }
-  note("an option section ends without its last option");
-  return 0;
-}
+// ------------------------------------------------------------------------------- both versions
 
 void Reader::read_option(OptionId id, ByteReader option) {
   switch (id) {
     case OptionId::buffer:
       return version_ == 6 ? read_v6_instance(option) : read_v7_buffer(option);
-    case OptionId::event_formats: {
-      ByteReader reader = section_reader(option, id);
-      return read_event_formats(reader);
-    }
-    case OptionId::ftrace_events: {
-      ByteReader reader = section_reader(option, id);
-      for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.ok(); --count) {
-        formats_.push_back({"ftrace", reader.text(reader.number<std::uint64_t>())});
-      }
-      return;
-    }
-    case OptionId::cmdlines: {
-      ByteReader reader = section_reader(option, id);
-      cmdlines_ = reader.text(reader.number<std::uint64_t>());
-      return;
-    }
+    case OptionId::header_info:
+    case OptionId::ftrace_events:
+    case OptionId::event_formats:
     case OptionId::kallsyms:
-      kallsyms_section_ = option.number<std::uint64_t>();
-      return;
+    case OptionId::printk:
+    case OptionId::cmdlines:
+      if (version_ == 7) return read_v7_section(id, option.number<std::uint64_t>());
+      return note(fmt::format("option {} does not belong into a version 6 file",
+                              static_cast<unsigned>(id)));
     case OptionId::cpucount:
       cpu_count_ = option.number<std::uint32_t>();
       return;
+    case OptionId::tsc2nsec:
+      return read_time_scale(option);
     default:
       break;
   }
@@ -257,98 +135,26 @@ void Reader::read_option(OptionId id, ByteReader option) {
   options_[id] = without_nul(text);
 }
 
-void Reader::read_v7_buffer(ByteReader option) {
-  const auto section_offset = option.number<std::uint64_t>();
-  Buffer buffer;
-  buffer.name = option.string();
-  buffer.clock = option.string();
-  buffer.page_size = option.number<std::uint32_t>();
-  const auto cpus = option.number<std::uint32_t>();
-  if (!option.ok() || !plausible_page_size(buffer.page_size)) {
-    return note("a buffer's description is damaged; the buffer is skipped");
+// u32 mult, u32 shift, u64 offset. As in trace-cmd the offset is not added
+// (timestamp_calc(), 3.1.6).
+void Reader::read_time_scale(ByteReader option) {
+  ring::TimeScale scale;
+  scale.mult = option.number<std::uint32_t>();
+  scale.shift = option.number<std::uint32_t>();
+  constexpr std::uint32_t kMostShift = 63;
+  if (!option.ok() || scale.shift > kMostShift) {
+    return note("the conversion from cycles to nanoseconds is damaged; times are in cycles");
   }
-  const auto header = section(section_offset, OptionId::buffer);
-  const bool compressed = header && header->compressed;
-  if (!header) note(header.error().message + "; reading the buffer as uncompressed");
-  for (std::uint32_t i = 0; i < cpus && option.ok(); ++i) {
-    const auto cpu = option.number<CpuId>();
-    const auto offset = option.number<std::uint64_t>();
-    const auto size = option.number<std::uint64_t>();
-    if (!option.ok() || size == 0 || !plausible_cpu(cpu)) continue;
-    // trace-cmd counts a compressed CPU's size without the leading u32 of chunks
-    // (out_write_cpu_data() and tracecmd_compress_copy_from(), 3.1.6).
-    const std::uint64_t uncounted = compressed ? sizeof(std::uint32_t) : 0;
-    CpuData data{cpu, file_range(offset, size + uncounted, cpu)};
-    if (compressed) {
-      auto chunks = decompress_chunks(data.pages);
-      if (!chunks.complete) {
-        note(fmt::format("CPU {}: the compressed data breaks off after {} bytes", cpu,
-                         chunks.data.size()));
-      }
-      decompressed_.push_back(std::move(chunks.data));
-      data.pages = decompressed_.back();
-    }
-    buffer.cpus.push_back(data);
-  }
-  if (!option.ok()) note("a buffer's table of CPUs is cut off");
-  buffers_.push_back(std::move(buffer));
+  time_scale_ = scale;
 }
 
-Result<Reader::Section> Reader::section(std::uint64_t offset, OptionId expected) {
-  ByteReader reader(bytes_, offset);
-  Section section;
-  section.id = static_cast<OptionId>(reader.number<std::uint16_t>());
-  section.compressed = (reader.number<std::uint16_t>() & kSectionCompressed) != 0;
-  reader.number<std::uint32_t>();  // a description for people, in the STRINGS section
-  const auto size = reader.number<std::uint64_t>();
-  if (!reader.ok()) {
-    return fail(ErrorKind::damaged, "the file ends before offset {:#x}, where section {} should be",
-                offset, static_cast<unsigned>(expected));
+void Reader::read_ftrace_formats(ByteReader& reader) {
+  for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.ok(); --count) {
+    const std::string_view text = reader.text(reader.number<std::uint64_t>());
+    if (reader.ok()) formats_.push_back({"ftrace", text});
   }
-  if (section.id != expected) {
-    return fail(ErrorKind::damaged, "no section {} at offset {:#x}",
-                static_cast<unsigned>(expected), offset);
-  }
-  // The size of a BUFFER section is not needed: its CPUs have their own offsets and sizes.
-  if (expected == OptionId::buffer) return section;
-  section.body = reader.bytes(size);
-  if (!reader.ok()) {
-    return fail(ErrorKind::damaged, "section {} at offset {:#x} reaches beyond the end of the file",
-                static_cast<unsigned>(expected), offset);
-  }
-  return section;
+  if (!reader.ok()) note("the formats of ftrace's own events are cut off");
 }
-
-Result<std::span<const std::uint8_t>> Reader::content(const Section& section) {
-  if (!section.compressed) return section.body;
-  ByteReader reader(section.body);
-  const auto compressed_size = reader.number<std::uint32_t>();
-  const auto size = reader.number<std::uint32_t>();
-  const auto frame = reader.bytes(compressed_size);
-  if (!reader.ok()) return fail(ErrorKind::damaged, "a compressed section is cut off");
-  auto bytes = decompress(frame, size);
-  if (!bytes) return pass(bytes);
-  decompressed_.push_back(std::move(*bytes));
-  return std::span<const std::uint8_t>(decompressed_.back());
-}
-
-// The content of the section an option points at; on damage a reader that fails every read.
-ByteReader Reader::section_reader(ByteReader option, OptionId id) {
-  if (version_ == 6) {
-    note(fmt::format("option {} does not belong into a version 6 file", static_cast<unsigned>(id)));
-    return {};
-  }
-  const auto header = section(option.number<std::uint64_t>(), id);
-  if (!header) {
-    note(header.error().message);
-    return {};
-  }
-  const auto bytes = content(*header);
-  if (!bytes) note(bytes.error().message);
-  return bytes ? ByteReader(*bytes) : ByteReader();
-}
-
-// ------------------------------------------------------------------------------- both versions
 
 void Reader::read_event_formats(ByteReader& reader) {
   for (auto systems = reader.number<std::uint32_t>(); systems > 0 && reader.ok(); --systems) {
@@ -370,13 +176,75 @@ bool Reader::plausible_cpu(CpuId cpu) {
 
 std::span<const std::uint8_t> Reader::file_range(std::uint64_t offset, std::uint64_t size,
                                                  CpuId cpu) {
-  if (offset <= bytes_.size() && size <= bytes_.size() - offset) {
-    return bytes_.subspan(offset, size);
+  std::uint64_t there = size;
+  if (offset > bytes_.size() || size > bytes_.size() - offset) {
+    there = offset < bytes_.size() ? bytes_.size() - offset : 0;
+    note(fmt::format("CPU {}: {} of {} bytes of data lie beyond the end of the file", cpu,
+                     size - there, size));
   }
-  const std::uint64_t there = offset < bytes_.size() ? bytes_.size() - offset : 0;
-  note(fmt::format("CPU {}: {} of {} bytes of data lie beyond the end of the file", cpu,
-                   size - there, size));
-  return there == 0 ? std::span<const std::uint8_t>{} : bytes_.subspan(offset, there);
+  if (there == 0) return {};
+  const auto range = bytes_.subspan(offset, there);
+  return claim(range, cpu) ? range : std::span<const std::uint8_t>{};
+}
+
+// No byte belongs to two CPUs. It keeps a lying table from counting events twice, and from making a
+// small file as long to read as a large one.
+bool Reader::claim(std::span<const std::uint8_t> range, CpuId cpu) {
+  const std::uint64_t begin = offset_of(range), end = begin + range.size();
+  const auto next = claimed_.lower_bound(begin);
+  if ((next != claimed_.end() && next->first < end) ||
+      (next != claimed_.begin() && std::prev(next)->second > begin)) {
+    note(fmt::format("CPU {}: its data at offset {:#x} belongs to another CPU, too; it is skipped",
+                     cpu, begin));
+    return false;
+  }
+  claimed_.emplace(begin, end);
+  return true;
+}
+
+std::uint64_t Reader::offset_of(std::span<const std::uint8_t> range) const {
+  return static_cast<std::uint64_t>(range.data() - bytes_.data());
+}
+
+// Two places of the file tell the size of a page. Where they differ, the pages tell: at the smaller
+// of both sizes a page begins, or none does.
+void Reader::settle_page_size(Buffer& buffer, std::uint32_t other) {
+  if (!plausible_page_size(buffer.page_size)) {
+    const std::uint32_t assumed = plausible_page_size(other) ? other : kUsualPageSize;
+    note(fmt::format("buffer \"{}\": a page size of {} bytes makes no sense; {} is assumed",
+                     buffer.name, buffer.page_size, assumed));
+    buffer.page_size = assumed;
+  }
+  if (other == buffer.page_size || !plausible_page_size(other)) return;
+  const std::uint32_t small = std::min(other, buffer.page_size);
+  for (const CpuData& cpu : buffer.cpus) {
+    if (cpu.compression != Compression::none || cpu.stored.size() < 2 * std::size_t{small})
+      continue;
+    const bool fits_small = ring::looks_like_page(cpu.stored.subspan(small, small), {});
+    const std::uint32_t chosen = fits_small ? small : std::max(other, buffer.page_size);
+    if (chosen != buffer.page_size) {
+      note(fmt::format("buffer \"{}\": the pages are of {} bytes, not of {}", buffer.name, chosen,
+                       buffer.page_size));
+      buffer.page_size = chosen;
+    }
+    return;
+  }
+}
+
+bool Reader::has_data() const {
+  for (const Buffer& buffer : buffers_) {
+    for (const CpuData& cpu : buffer.cpus) {
+      if (!cpu.stored.empty()) return true;
+    }
+  }
+  return false;
+}
+
+std::unique_ptr<ring::PageSource> Reader::pages(const Buffer& buffer, const CpuData& cpu) const {
+  if (cpu.compression == Compression::none) {
+    return std::make_unique<MappedPages>(cpu.file, cpu.stored, buffer.page_size);
+  }
+  return std::make_unique<CompressedPages>(cpu.stored, cpu.compression, buffer.page_size);
 }
 
 std::string_view Reader::option_text(OptionId id) const {
@@ -384,15 +252,96 @@ std::string_view Reader::option_text(OptionId id) const {
   return found == options_.end() ? std::string_view{} : found->second;
 }
 
-std::string_view Reader::kallsyms() {
-  if (version_ == 6) return v6_kallsyms_;
-  if (kallsyms_section_ == 0) return {};
-  const auto header = section(kallsyms_section_, OptionId::kallsyms);
-  if (!header) return {};
-  const auto bytes = content(*header);
-  if (!bytes) return {};
-  ByteReader reader(*bytes);
-  return reader.text(reader.number<std::uint32_t>());
+// ------------------------------------------------------------------------------- recovery
+
+// Event ids are the one thing in a page that the rest of the file can confirm.
+std::vector<bool> Reader::known_ids() const {
+  std::vector<bool> ids;
+  for (const FormatText& format : formats_) {
+    const auto id = event_id(format.text);
+    if (!id) continue;
+    if (ids.size() <= *id) ids.resize(std::size_t{*id} + 1);
+    ids[*id] = true;
+  }
+  return ids;
+}
+
+// Pages behind and between the data of the CPUs: the table said too little.
+void Reader::look_for_unclaimed_pages() {
+  if (!damage_.empty() || claimed_.empty() || bytes_.empty()) return;
+  for (const Buffer& buffer : buffers_) {
+    for (const CpuData& cpu : buffer.cpus) {
+      if (cpu.compression != Compression::none) return;
+    }
+  }
+  const std::uint32_t page_size = buffers_.front().page_size;
+  const std::vector<bool> ids = known_ids();
+  for (auto range = claimed_.begin(); range != claimed_.end(); ++range) {
+    const auto next = std::next(range);
+    const std::uint64_t end = next == claimed_.end() ? bytes_.size() : next->first;
+    const auto found = find_pages(file(), bytes_.subspan(0, end), range->second, page_size, ids);
+    if (found.empty()) continue;
+    return note(fmt::format("at offset {:#x} lie pages that belong to no CPU; they are not read",
+                            offset_of(found.front())));
+  }
+}
+
+void Reader::recover_data() {
+  Buffer found;
+  found.page_size = buffers_.empty() ? page_size_ : buffers_.front().page_size;
+  found.clock = clock_;
+  Compression compression = Compression::none;
+  auto ranges = find_pages(file(), bytes_, metadata_end_, found.page_size, known_ids());
+  if (ranges.empty() && compression_ != Compression::none) {
+    compression = compression_;
+    ranges = find_chains(bytes_, metadata_end_, found.page_size, compression_);
+  }
+  if (ranges.empty()) return;
+  std::uint64_t size = 0;
+  for (const auto& range : ranges) {
+    found.cpus.push_back({static_cast<CpuId>(found.cpus.size()), range, compression, file()});
+    size += range.size();
+  }
+  note(
+      fmt::format("RECOVERED: {} bytes of events found at offset {:#x} without a table that says "
+                  "whose they are; "
+                  "the CPUs are numbered as they lie there, and buffers are not told apart",
+                  size, offset_of(ranges.front())));
+  buffers_.clear();
+  buffers_.push_back(std::move(found));
+}
+
+// trace-cmd collects a CPU's pages in FILE.cpuN and puts them into FILE at the end (record_data()).
+// A FILE that holds the metadata alone is what `trace-cmd restore -c` makes for that case.
+void Reader::read_files_of_a_killed_recorder() {
+  if (files_.empty() || (damage_.empty() && !buffers_.empty())) return;  // nothing was recorded
+  Buffer found;
+  found.page_size = page_size_;
+  found.clock = clock_;
+  const CpuId most = cpu_count_ > 0 ? std::min(cpu_count_, kMaxCpus) : kMaxCpus;
+  for (CpuId cpu = 0; cpu < most; ++cpu) {
+    const std::string path = fmt::format("{}.cpu{}", path_, cpu);
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) {
+      if (cpu_count_ == 0) break;
+      continue;
+    }
+    auto file = MappedFile::open(path);
+    if (!file) {
+      note(std::move(file.error().message));
+      continue;
+    }
+    files_.push_back(std::make_unique<MappedFile>(std::move(*file)));
+    const MappedFile* data = files_.back().get();
+    if (data->bytes().empty()) continue;
+    found.cpus.push_back({cpu, data->bytes(), Compression::none, data});
+  }
+  if (found.cpus.empty()) return;
+  note(fmt::format(
+      "RECOVERED: the recorder was stopped before it finished; the events are from {}.cpu*",
+      path_));
+  buffers_.clear();
+  buffers_.push_back(std::move(found));
 }
 
 }  // namespace skbtrail::tracedat

@@ -64,6 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& [value, symbol] : skbtrail::symbolic_names(*format, "reason")) {
     sum += static_cast<unsigned>(value) + touch(symbol);
   }
+  for (const auto& [bit, letter] : skbtrail::flag_names(*format, "prev_state")) {
+    sum += static_cast<unsigned>(bit) + touch(letter);
+  }
   using namespace skbtrail;
   sum += decode<NetifReceiveSkb>(*format, record) + decode<KfreeSkb>(*format, record) +
          decode<NapiPoll>(*format, record) + decode<SchedSwitch>(*format, record) +

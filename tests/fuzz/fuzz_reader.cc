@@ -18,10 +18,12 @@ unsigned touch(std::string_view text) {
   return sum;
 }
 
-unsigned walk(const skbtrail::tracedat::Buffer& buffer, std::uint64_t& events) {
+unsigned walk(const skbtrail::tracedat::Reader& reader, const skbtrail::tracedat::Buffer& buffer,
+              std::uint64_t& events) {
   std::vector<skbtrail::ring::CpuPages> cpus;
   for (const skbtrail::tracedat::CpuData& cpu : buffer.cpus) {
-    cpus.emplace_back(cpu.pages, buffer.page_size, cpu.cpu);
+    cpus.emplace_back(reader.pages(buffer, cpu), buffer.page_size, cpu.cpu,
+                      skbtrail::ring::Selection{});
   }
   skbtrail::stream::Merge merge(std::move(cpus));
   skbtrail::RawEvent event;
@@ -50,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const skbtrail::stream::EventCatalog catalog(reader->formats());
   sum += touch(catalog.name(1));
   std::uint64_t events = 0;
-  for (const skbtrail::tracedat::Buffer& buffer : reader->buffers()) sum += walk(buffer, events);
+  for (const skbtrail::tracedat::Buffer& buffer : reader->buffers())
+    sum += walk(*reader, buffer, events);
   return sum == ~0U ? 1 : 0;  // the bytes were read
 }

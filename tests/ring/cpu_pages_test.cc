@@ -54,11 +54,15 @@ TEST(CpuPages, no_data_at_all) {
   EXPECT_TRUE(walk("").events.empty());
 }
 
-TEST(CpuPages, pages_never_written_are_skipped_silently) {
+TEST(CpuPages, pages_never_written_are_nothing_at_the_end_and_a_gap_before_others) {
   const std::string hole(kPage, '\0');
   const Walk seen = walk(hole + page(1) + hole + hole + page(2) + hole);
-  EXPECT_THAT(seen.events, ElementsAre(Pair(1, 0), Pair(2, 0)));
+  EXPECT_THAT(seen.events, ElementsAre(Pair(1, kLostUnknown), Pair(2, kLostUnknown)));
   EXPECT_EQ(seen.damage.pages, 0U);
+  EXPECT_EQ(seen.damage.unwritten, 3U);
+  const Walk padded = walk(page(1) + hole + hole);
+  EXPECT_THAT(padded.events, ElementsAre(Pair(1, 0)));
+  EXPECT_FALSE(padded.damage.any());
 }
 
 TEST(CpuPages, a_damaged_page_is_counted_once_and_marks_a_gap_on_the_next_event) {

@@ -233,7 +233,7 @@ TEST_P(Writer, our_reader_reads_both_buffers) {
   EXPECT_EQ(graph.cpus[0].cpu, 1U);
   EXPECT_EQ(graph.cpus[1].cpu, 2U);
   const std::string pages = page_of_events(4000, 4) + page_of_events(6000, 1);
-  EXPECT_TRUE(std::equal(graph.cpus[1].pages.begin(), graph.cpus[1].pages.end(),
+  EXPECT_TRUE(std::equal(graph.cpus[1].stored.begin(), graph.cpus[1].stored.end(),
                          reinterpret_cast<const std::uint8_t*>(pages.data())));
 }
 

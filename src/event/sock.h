@@ -1,0 +1,68 @@
+// Sockets as tasks and the stack meet there (include/trace/events/sock.h).
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "skbtrail/event.h"
+
+namespace skbtrail {
+
+// Protocols and flags of the events below (include/uapi/linux/in.h, include/linux/socket.h).
+inline constexpr std::uint16_t kProtocolTcp = 6;
+inline constexpr std::uint16_t kProtocolUdp = 17;
+inline constexpr std::uint32_t kMsgPeek = 0x2;
+
+// sk->sk_data_ready() is about to be called: there is something to read. 6.3 and later.
+struct SkDataReady {
+  static constexpr EventName name{"sock", "sk_data_ready"};
+  SockAddr skaddr{};
+  std::uint16_t protocol = 0;
+  static constexpr auto fields =
+      std::tuple{field("skaddr", &SkDataReady::skaddr), field("protocol", &SkDataReady::protocol)};
+};
+
+// sock_recvmsg() is about to return `ret`. 6.3 and later; not for splice().
+struct SockRecvLength {
+  static constexpr EventName name{"sock", "sock_recv_length"};
+  SockAddr sk{};
+  std::uint16_t protocol = 0;
+  std::int32_t ret = 0;
+  std::uint32_t flags = 0;
+  static constexpr auto fields =
+      std::tuple{field("sk", &SockRecvLength::sk), field("protocol", &SockRecvLength::protocol),
+                 field("ret", &SockRecvLength::ret), field("flags", &SockRecvLength::flags)};
+};
+
+// sock_sendmsg() is about to return: after all packets that the call itself sent. 6.3 and later.
+struct SockSendLength {
+  static constexpr EventName name{"sock", "sock_send_length"};
+  SockAddr sk{};
+  std::uint16_t protocol = 0;
+  std::int32_t ret = 0;
+  static constexpr auto fields =
+      std::tuple{field("sk", &SockSendLength::sk), field("protocol", &SockSendLength::protocol),
+                 field("ret", &SockSendLength::ret)};
+};
+
+// States of newstate and oldstate (include/net/tcp_states.h).
+inline constexpr std::int32_t kTcpEstablished = 1;
+inline constexpr std::int32_t kTcpSynSent = 2;
+inline constexpr std::int32_t kTcpSynRecv = 3;
+inline constexpr std::int32_t kTcpFinWait1 = 4;
+inline constexpr std::int32_t kTcpFinWait2 = 5;
+inline constexpr std::int32_t kTcpClose = 7;
+inline constexpr std::int32_t kTcpLastAck = 9;
+inline constexpr std::int32_t kTcpClosing = 11;
+
+struct InetSockSetState {
+  static constexpr EventName name{"sock", "inet_sock_set_state"};
+  SockAddr skaddr{};
+  std::int32_t oldstate = 0;
+  std::int32_t newstate = 0;
+  static constexpr auto fields = std::tuple{field("skaddr", &InetSockSetState::skaddr),
+                                            field("oldstate", &InetSockSetState::oldstate),
+                                            field("newstate", &InetSockSetState::newstate)};
+};
+
+}  // namespace skbtrail

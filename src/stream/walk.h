@@ -1,0 +1,35 @@
+// One walk over all events of a trace, for any number of analyses.
+//
+// Two threads: one reads and orders the events, and hands them to all dispatchers but the first;
+// the caller's runs the first, which should be the one that costs most (stream/event_queue.h
+// between them). Dispatchers share nothing that changes. Each sees the same events in the same
+// order on every run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "skbtrail/loss.h"
+#include "stream/dispatcher.h"
+#include "stream/trace.h"
+
+namespace skbtrail::stream {
+
+// What is true of a trace's events whoever wants them.
+struct Census {
+  std::vector<std::uint64_t> counts;  // by event id, as far as ids go
+  Nanoseconds first = 0;              // of all events; 0 when there are none
+  Nanoseconds last = 0;
+  std::vector<LossWindow> gaps_at_end;  // that no later event of their CPU could carry
+  std::vector<ring::CpuDamage> damage;  // by CPU, as in Buffer::cpus
+};
+
+// Dispatches all events of the trace. At least one dispatcher.
+Census walk(const Trace& trace, std::span<Dispatcher* const> dispatchers);
+inline Census walk(const Trace& trace, Dispatcher& dispatcher) {
+  Dispatcher* const one[] = {&dispatcher};
+  return walk(trace, one);
+}
+
+}  // namespace skbtrail::stream

@@ -1,0 +1,95 @@
+// Walks on threads of their own against one plain loop over the same trace.
+#include "stream/walk.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "event/irq.h"
+#include "event/net.h"
+#include "event/skb.h"
+#include "support/files.h"
+
+namespace skbtrail::stream {
+namespace {
+
+struct Times {
+  std::vector<Nanoseconds> times;
+  void on(const EventHeader& header, const NetifReceiveSkb&) { times.push_back(header.time); }
+  void on(const EventHeader& header, const NetDevQueue&) { times.push_back(header.time); }
+  void on(const EventHeader& header, const ConsumeSkb&) { times.push_back(header.time); }
+};
+
+struct Thrower {
+  void on(const EventHeader&, const SoftirqEntry&) { throw std::runtime_error("no more"); }
+};
+
+class Walk : public ::testing::Test {
+ protected:
+  std::vector<Nanoseconds> times_of(std::initializer_list<const char*> names) const {
+    std::vector<Nanoseconds> times;
+    Merge merge = trace.events();
+    RawEvent event;
+    while (merge.next(event)) {
+      const std::string name = trace.catalog().name(event.id);
+      if (std::find(names.begin(), names.end(), name) != names.end()) times.push_back(event.time);
+    }
+    return times;
+  }
+
+  Trace trace = *Trace::open(test::data_file("6.12-nginx_small_veth.dat"));
+};
+
+TEST_F(Walk, each_sees_what_it_wants_in_order) {
+  Times receives;
+  Times others;
+  Dispatcher first(trace.catalog());
+  first.subscribe<NetifReceiveSkb>(receives);
+  Dispatcher second(trace.catalog());
+  second.subscribe<NetDevQueue>(others);
+  second.subscribe<ConsumeSkb>(others);
+  Dispatcher nothing(trace.catalog());
+  Dispatcher* const all[] = {&nothing, &first, &second};
+  walk(trace, all);
+  EXPECT_FALSE(receives.times.empty());
+  EXPECT_EQ(receives.times, times_of({"net:netif_receive_skb"}));
+  EXPECT_EQ(others.times, times_of({"net:net_dev_queue", "skb:consume_skb"}));
+}
+
+TEST_F(Walk, the_census_counts_every_event_once) {
+  std::vector<std::uint64_t> counts(65536);
+  Merge merge = trace.events();
+  RawEvent event;
+  Nanoseconds first = 0;
+  std::uint64_t events = 0;
+  while (merge.next(event)) {
+    if (events++ == 0) first = event.time;
+    ++counts[event.id];
+  }
+  Dispatcher one(trace.catalog());
+  Dispatcher two(trace.catalog());
+  Dispatcher* const all[] = {&one, &two};
+  const Census census = walk(trace, all);
+  EXPECT_GT(events, 1000U);
+  std::vector<std::uint64_t> counted = census.counts;
+  counted.resize(counts.size());
+  EXPECT_EQ(counted, counts);
+  EXPECT_EQ(census.first, first);
+  EXPECT_EQ(census.last, event.time);
+  EXPECT_EQ(census.damage.size(), trace.buffer().cpus.size());
+}
+
+TEST_F(Walk, what_one_of_them_throws_arrives) {
+  Thrower thrower;
+  Dispatcher fine(trace.catalog());
+  Dispatcher throws(trace.catalog());
+  ASSERT_TRUE(throws.subscribe<SoftirqEntry>(thrower));
+  Dispatcher* const last[] = {&fine, &throws};
+  EXPECT_THROW(walk(trace, last), std::runtime_error);
+  Dispatcher* const front[] = {&throws, &fine};
+  EXPECT_THROW(walk(trace, front), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace skbtrail::stream

@@ -1,0 +1,397 @@
+// Damage of every kind, through the whole pipeline: reader, pages, merge, trackers.
+//
+// What can be asked of a damaged capture:
+// - always: no crash, no endless run, no memory beyond what the file can hold; an error or a damage
+// line
+//   has a text;
+// - where structure is damaged (headers, tables, sizes, sections): the same figures, or a message;
+// - in event pages and texts: nothing more. There is no checksum anywhere in a trace.dat. A bit of
+// an
+//   event's field, of a time stamp, of a format or of a name has another value then, and nobody can
+//   know. A commit that became smaller ends a page early. zstd and zlib find most of it, because
+//   most of it does not decompress, but trace-cmd writes zstd frames without checksums.
+//
+// SKBTRAIL_DAMAGE=full (./dev test damage) does what takes minutes: every capture in tests/data,
+// every prefix at a page boundary, 4,096 random cuts and as many flips of each, 20,000 flips at
+// least.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include "support/analysis.h"
+#include "support/files.h"
+#include "support/oracle.h"
+#include "support/page_builder.h"
+#include "support/recompress.h"
+#include "support/run.h"
+#include "tracedat/writer.h"
+
+namespace skbtrail::tracedat {
+namespace {
+
+using test::analyse;
+using test::Analysis;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using Bytes = std::vector<std::uint8_t>;
+
+bool full() {
+  const char* word = std::getenv("SKBTRAIL_DAMAGE");
+  return word != nullptr && std::string_view(word) == "full";
+}
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+long peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+struct Tally {
+  int runs = 0;
+  int errors = 0;      // not opened
+  int told = 0;        // damage lines
+  int same = 0;        // the figures of the whole file, nothing said
+  int other = 0;       // other figures, nothing said
+  double longest = 0;  // CPU seconds of one run
+};
+
+std::ostream& operator<<(std::ostream& out, const Tally& tally) {
+  return out << tally.runs << " runs: " << tally.errors << " refused, " << tally.told << " told, "
+             << tally.same << " same, " << tally.other << " other figures without a word; longest "
+             << tally.longest << " s, peak " << peak_kilobytes() / 1024 << " MB";
+}
+
+Analysis try_one(const Bytes& bytes, const Analysis& whole, Tally& tally) {
+  const double before = cpu_seconds();
+  const Analysis analysis = analyse(bytes);
+  tally.longest = std::max(tally.longest, cpu_seconds() - before);
+  ++tally.runs;
+  if (analysis.error) {
+    EXPECT_FALSE(analysis.error->message.empty());
+    ++tally.errors;
+    return analysis;
+  }
+  // A record takes 8 bytes. Compressed ones expand, but not the captures we damage here: 40 times.
+  EXPECT_LE(analysis.events, bytes.size() * 40 / 8);
+  if (!analysis.damage.empty()) {
+    for (const std::string& line : analysis.damage) EXPECT_FALSE(line.empty());
+    ++tally.told;
+    return analysis;
+  }
+  ++(analysis.figures == whole.figures ? tally.same : tally.other);
+  return analysis;
+}
+
+class Damage : public ::testing::TestWithParam<std::filesystem::path> {
+ protected:
+  Damage() : bytes_(test::as_bytes(test::read_file(GetParam()))), whole_(analyse(bytes_)) {}
+  Bytes prefix(std::size_t size) const {
+    return {bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size)};
+  }
+
+  // Of the CPU whose data `at` lies in: how many bytes of it follow; 0 when it lies elsewhere.
+  std::size_t cpu_data_behind(std::size_t at) const {
+    const auto reader = Reader::parse(bytes_, "whole");
+    for (const Buffer& buffer : reader->buffers()) {
+      for (const CpuData& cpu : buffer.cpus) {
+        const auto begin = static_cast<std::size_t>(cpu.stored.data() - bytes_.data());
+        if (at >= begin && at < begin + cpu.stored.size()) return begin + cpu.stored.size() - at;
+      }
+    }
+    return 0;
+  }
+
+  const Bytes bytes_;
+  const Analysis whole_;
+  Tally tally_;
+};
+
+TEST_P(Damage, every_prefix_is_refused_or_told) {
+  ASSERT_FALSE(whole_.error);
+  ASSERT_THAT(whole_.damage, IsEmpty());
+  std::mt19937 random(4096);
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = 0; size < bytes_.size(); size += 4096) sizes.push_back(size);
+  for (int i = 0; i < (full() ? 4096 : 64); ++i) sizes.push_back(random() % bytes_.size());
+  for (const std::size_t size : sizes) {
+    SCOPED_TRACE("cut to " + std::to_string(size));
+    const Analysis cut = try_one(prefix(size), whole_, tally_);
+    // trace-cmd ends a file with the section of its descriptions, which nobody needs.
+    ASSERT_TRUE(cut.error || !cut.damage.empty() || cut.figures == whole_.figures);
+  }
+  EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
+  std::cout << GetParam().filename() << " cuts: " << tally_ << "\n";
+}
+
+TEST_P(Damage, any_flipped_bit_is_survived) {
+  std::mt19937 random(20000);
+  Bytes bytes = bytes_;
+  for (int round = 0; round < (full() ? 20000 : 200); ++round) {
+    // Half of the flips go where structure is dense: the first KiB and the last eight.
+    std::size_t at = random() % bytes.size();
+    if (round % 4 == 0) at = random() % 1024;
+    if (round % 4 == 1)
+      at = bytes.size() - 1 - random() % std::min<std::size_t>(8192, bytes.size());
+    const auto mask = static_cast<std::uint8_t>(1U << random() % 8);
+    SCOPED_TRACE("bit " + std::to_string(mask) + " of byte " + std::to_string(at));
+    bytes[at] ^= mask;
+    const Analysis damaged = try_one(bytes, whole_, tally_);
+    bytes[at] ^= mask;
+    // A buffer with another clock than the rest is not read, and the report says so.
+    const bool told =
+        damaged.error || !damaged.damage.empty() || damaged.left_out != whole_.left_out;
+    if (!told && cpu_data_behind(at) == 0) {
+      ASSERT_EQ(damaged.events, whole_.events) << "outside of the pages, and nothing said";
+    }
+  }
+  EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
+  EXPECT_LT(peak_kilobytes(), 2L << 20);
+  std::cout << GetParam().filename() << " flips: " << tally_ << "\n";
+}
+
+TEST_P(Damage, zeroed_pages_and_noise_are_survived) {
+  std::mt19937 random(7);
+  const std::size_t step = full() ? 4096 : 4096 * 8;
+  for (std::size_t at = 0; at + 4096 <= bytes_.size(); at += step) {
+    Bytes bytes = bytes_;
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), 4096, std::uint8_t{0});
+    SCOPED_TRACE("page at " + std::to_string(at));
+    const Analysis zeroed = try_one(bytes, whole_, tally_);
+    // A CPU's last page might as well be padding.
+    if (!zeroed.error && zeroed.damage.empty() && cpu_data_behind(at) != 4096) {
+      EXPECT_EQ(zeroed.events, whole_.events);
+    }
+    for (std::size_t i = at; i < at + 4096; ++i) bytes[i] = static_cast<std::uint8_t>(random());
+    try_one(bytes, whole_, tally_);
+  }
+  EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
+  std::cout << GetParam().filename() << " pages: " << tally_ << "\n";
+}
+
+std::string test_name(const std::filesystem::path& capture) {
+  std::string name = capture.stem();
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, Damage, ::testing::ValuesIn(test::captures()),
+                         [](const auto& capture) { return test_name(capture.param); });
+
+// ------------------------------------------------------------------------------ structure
+//
+// A file of ours whose layout is known byte by byte: every bit of its tables.
+
+constexpr std::uint32_t kPage = 4096;
+
+CaptureText small_text() {
+  CaptureText text;
+  text.page_size = kPage;
+  text.cpu_count = 2;
+  text.header_page = "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+  text.clock = "mono";
+  text.trace_clock = "local [mono]\n";
+  text.systems = {
+      {"net", {test::read_file(test::data_file("formats/6.18/net/netif_receive_skb.format"))}}};
+  return text;
+}
+
+std::string pages_of(Nanoseconds time, int count) {
+  static const std::string record =
+      test::payload(parse_event_format("net", small_text().systems[0].formats[0])->id, 28);
+  std::string pages;
+  for (int i = 0; i < count; ++i, time += 100) {
+    pages += test::PageBuilder(time).data(0, record).data(7, record).build();
+  }
+  return pages;
+}
+
+struct SmallFile {
+  Bytes bytes;
+  Layout layout;
+};
+
+SmallFile small_file(FileVersion version) {
+  const std::string zero = pages_of(1000, 3), one = pages_of(1050, 2);
+  const auto layout = lay_out(small_text(), {{0, zero.size()}, {1, one.size()}}, version);
+  EXPECT_TRUE(layout.has_value());
+  return {test::as_bytes(layout->head + zero + one), *layout};
+}
+
+std::size_t find(const Bytes& bytes, std::string_view what) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string_view::npos) << what;
+  return at;
+}
+
+std::string as_text(std::uint64_t number) {
+  std::string text;
+  test::put(text, number);
+  return text;
+}
+
+class Structure : public ::testing::TestWithParam<FileVersion> {};
+
+// Offsets and sizes of the CPUs' data, each bit of them. CPU numbers are left out: a number says
+// nothing that anything else would confirm.
+TEST_P(Structure, every_bit_of_an_offset_or_a_size_is_noticed) {
+  const SmallFile file = small_file(GetParam());
+  const Analysis whole = analyse(file.bytes);
+  ASSERT_THAT(whole.damage, IsEmpty());
+  ASSERT_EQ(whole.events, 10U);
+  for (const CpuExtent& cpu : file.layout.cpus) {
+    const std::size_t at = find(file.bytes, as_text(cpu.offset) + as_text(cpu.size));
+    for (std::size_t bit = 0; bit < 128; ++bit) {
+      Bytes bytes = file.bytes;
+      bytes[at + bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+      const Analysis damaged = analyse(bytes);
+      EXPECT_TRUE(damaged.error || !damaged.damage.empty() || damaged.figures == whole.figures)
+          << "CPU " << cpu.cpu << " bit " << bit << "\n"
+          << damaged.figures;
+    }
+  }
+}
+
+TEST_P(Structure, two_cpus_with_the_same_pages_are_not_counted_twice) {
+  const SmallFile file = small_file(GetParam());
+  Bytes bytes = file.bytes;
+  const CpuExtent &zero = file.layout.cpus[0], &one = file.layout.cpus[1];
+  const std::size_t at = find(bytes, as_text(one.offset) + as_text(one.size));
+  std::memcpy(bytes.data() + at, &zero.offset, sizeof zero.offset);
+  const Analysis damaged = analyse(bytes);
+  EXPECT_THAT(damaged.damage, Contains(HasSubstr("belongs to another CPU, too")));
+  EXPECT_EQ(damaged.events, 6U);
+}
+
+TEST_P(Structure, a_page_size_of_another_power_of_two_is_set_right) {
+  const SmallFile file = small_file(GetParam());
+  const Analysis whole = analyse(file.bytes);
+  constexpr std::size_t kPageSizeAt = 14;
+  for (const std::uint32_t size : {0U, 1U, 4095U, 8192U, 65536U, 1U << 31, ~0U}) {
+    Bytes bytes = file.bytes;
+    std::memcpy(bytes.data() + kPageSizeAt, &size, sizeof size);
+    EXPECT_EQ(analyse(bytes).figures, whole.figures) << size;
+  }
+}
+
+// Without its tables: the head up to where the CPU data begins is zeroed from the tables on.
+TEST_P(Structure, pages_without_a_table_are_found) {
+  const SmallFile file = small_file(GetParam());
+  Bytes bytes = file.bytes;
+  const CpuExtent& zero = file.layout.cpus[0];
+  const std::size_t table = find(bytes, as_text(zero.offset) + as_text(zero.size));
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(table),
+            bytes.begin() + static_cast<std::ptrdiff_t>(zero.offset), std::uint8_t{0});
+  const Analysis damaged = analyse(bytes);
+  ASSERT_FALSE(damaged.error) << damaged.error->message;
+  EXPECT_THAT(damaged.damage, Contains(HasSubstr("RECOVERED: 20480 bytes")));
+  EXPECT_EQ(damaged.events, 10U);
+  EXPECT_THAT(damaged.figures, HasSubstr("1000 to 1207, 0 gaps\nnet:netif_receive_skb 10\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(BothVersions, Structure,
+                         ::testing::Values(FileVersion::v6, FileVersion::v7),
+                         [](const auto& version) {
+                           return version.param == FileVersion::v6 ? "v6" : "v7";
+                         });
+
+TEST(StructureOfVersion7, option_sections_in_a_circle_end) {
+  SmallFile file = small_file(FileVersion::v7);
+  // The last option is (DONE, 8 bytes, 0): it points back at its own section.
+  std::uint64_t section = 0;
+  std::memcpy(&section, file.bytes.data() + 24, sizeof section);
+  const std::string_view head(reinterpret_cast<const char*>(file.bytes.data()),
+                              file.layout.head.size());
+  const std::size_t at = head.rfind(std::string("\0\0\x08\0\0\0", 6) + as_text(0));
+  ASSERT_NE(at, std::string_view::npos);
+  std::memcpy(file.bytes.data() + at + 6, &section, sizeof section);
+  const Analysis damaged = analyse(file.bytes);
+  EXPECT_THAT(damaged.damage, Contains(HasSubstr("in a circle")));
+  EXPECT_EQ(damaged.events, 10U);
+}
+
+// ------------------------------------------------------------------------------ recovered
+
+// trace-cmd writes the options last: without them nothing says where the data lies, and trace-cmd
+// itself prints nothing.
+TEST(Recovery, a_capture_of_trace_cmd_cut_before_its_tables_still_gives_its_events) {
+  int tried = 0;
+  for (const std::filesystem::path& capture : test::captures()) {
+    const Bytes bytes = test::as_bytes(test::read_file(capture));
+    const auto reader = Reader::parse(bytes, "whole");
+    ASSERT_TRUE(reader.has_value());
+    std::uint64_t end = 0;
+    for (const CpuData& cpu : reader->buffers()[0].cpus) {
+      end = std::max<std::uint64_t>(
+          end, static_cast<std::uint64_t>(cpu.stored.data() - bytes.data()) + cpu.stored.size());
+    }
+    if (reader->version() != 7 || end + 16 >= bytes.size() || reader->buffers().size() > 1)
+      continue;
+    ++tried;
+    SCOPED_TRACE(capture);
+    const Analysis whole = analyse(bytes);
+    const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(end));
+    const Analysis rest = analyse(cut);
+    ASSERT_FALSE(rest.error) << rest.error->message;
+    EXPECT_EQ(rest.events, whole.events);
+    EXPECT_THAT(rest.damage, Contains(HasSubstr("RECOVERED")));
+
+    const test::TemporaryFolder folder;
+    test::write_file(folder / "cut.dat", std::string(cut.begin(), cut.end()));
+    const test::RunResult theirs = test::run({"trace-cmd", "report", folder / "cut.dat"});
+    EXPECT_THAT(theirs.out, Not(HasSubstr("[000]")));
+    const test::RunResult ours = test::skbtrail({"report", folder / "cut.dat"});
+    EXPECT_EQ(ours.status, 5);
+    EXPECT_THAT(ours.out, HasSubstr("RECOVERED"));
+    EXPECT_THAT(ours.out, Not(HasSubstr("captured  0 events")));
+  }
+  EXPECT_GT(tried, 0);
+}
+
+// `trace-cmd record` that was killed leaves FILE.cpuN; `trace-cmd restore -c` makes a FILE without
+// data.
+TEST(Recovery, the_files_of_a_killed_recorder_are_read) {
+  const test::TemporaryFolder folder;
+  const auto layout = lay_out(small_text(), {}, FileVersion::v6);
+  ASSERT_TRUE(layout.has_value());
+  // Behind the number of CPUs nothing is written before the end.
+  const std::string head = layout->head.substr(0, layout->head.find("options  "));
+  test::write_file(folder / "trace.dat", head);
+  test::write_file(folder / "trace.dat.cpu0", pages_of(1000, 3));
+  test::write_file(folder / "trace.dat.cpu1", pages_of(1050, 2) + pages_of(1250, 1).substr(0, 20));
+  const Analysis analysis = analyse(stream::Trace::open(folder / "trace.dat"));
+  ASSERT_FALSE(analysis.error) << analysis.error->message;
+  EXPECT_EQ(analysis.events, 10U);
+  EXPECT_THAT(analysis.damage, Contains(HasSubstr("trace.dat.cpu*")));
+  EXPECT_THAT(analysis.damage, Contains(HasSubstr("CPU 1: 1 damaged pages")));
+}
+
+TEST(Recovery, nothing_is_found_in_noise) {
+  std::mt19937 random(99);
+  SmallFile file = small_file(FileVersion::v7);
+  Bytes bytes(file.bytes.begin(), file.bytes.begin() + 32);
+  bytes.resize(1 << 20);
+  for (std::size_t i = 32; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(random());
+  const Analysis analysis = analyse(bytes);
+  ASSERT_TRUE(analysis.error);
+  EXPECT_EQ(analysis.error->kind, ErrorKind::damaged);
+}
+
+}  // namespace
+}  // namespace skbtrail::tracedat
