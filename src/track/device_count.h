@@ -1,9 +1,10 @@
-// Packets and bytes by device, as the events of one direction name it.
+// Packets and bytes by device, as the events name it: a packet on a stacked device counts at both.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "event/net.h"
 #include "track/names.h"
 
 namespace skbtrail::track {
@@ -13,12 +14,28 @@ struct DeviceCount {
   std::uint64_t bytes = 0;
 };
 
-// `counts` is indexed by DeviceId and grows with the devices that are met.
-inline void count_packet(std::vector<DeviceCount>& counts, DeviceId device, std::uint32_t len) {
-  const auto index = static_cast<std::size_t>(device);
-  if (index >= counts.size()) counts.resize(index + 1);
-  ++counts[index].packets;
-  counts[index].bytes += len;
-}
+class DeviceTraffic {
+ public:
+  explicit DeviceTraffic(Devices& devices) : devices_(devices) {}
+
+  void on(const EventHeader& header, const NetifReceiveSkb& event) { count(rx_, header, event); }
+  void on(const EventHeader& header, const NetDevQueue& event) { count(tx_, header, event); }
+
+  // Both by DeviceId.
+  const std::vector<DeviceCount>& rx() const { return rx_; }
+  const std::vector<DeviceCount>& tx() const { return tx_; }
+
+ private:
+  void count(std::vector<DeviceCount>& counts, const EventHeader& header,
+             const NetDevEvent& event) {
+    const auto device = static_cast<std::size_t>(devices_.id(event.device, header.time));
+    if (device >= counts.size()) counts.resize(device + 1);
+    ++counts[device].packets;
+    counts[device].bytes += event.len;
+  }
+
+  Devices& devices_;
+  std::vector<DeviceCount> rx_, tx_;
+};
 
 }  // namespace skbtrail::track

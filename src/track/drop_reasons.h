@@ -7,13 +7,21 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace skbtrail::track {
 
 class DropReasons {
  public:
-  explicit DropReasons(std::map<std::int64_t, std::string> names = {}) : names_(std::move(names)) {}
+  explicit DropReasons(std::map<std::int64_t, std::string> names = {}) : names_(std::move(names)) {
+    for (const auto& [number, name] : names_) {
+      if (name == "NOT_SPECIFIED") unspecified_ = number;
+      if (name == "CONSUMED" || name == "TCP_OFOMERGE" || name == "TCP_OLD_DATA") {
+        harmless_.insert(number);
+      }
+    }
+  }
 
   // "NO_SOCKET"; the number when the trace has no name for it; "-" on kernels without reasons.
   std::string name(std::optional<std::uint32_t> reason) const {
@@ -22,13 +30,19 @@ class DropReasons {
     return found == names_.end() ? fmt::format("{}", *reason) : found->second;
   }
 
-  // The caller of kfree_skb() gave no reason: then it may not be a drop at all (track/tx.h).
+  // The caller of kfree_skb() gave no reason: then it may not be a drop at all (track/send.cc).
   bool unspecified(std::optional<std::uint32_t> reason) const {
-    return !reason || name(reason) == "NOT_SPECIFIED";
+    return !reason || *reason == unspecified_;
+  }
+  // With some reasons nothing is lost: the data was there already, or lies in another skb.
+  bool is_drop(std::optional<std::uint32_t> reason) const {
+    return !reason || !harmless_.contains(*reason);
   }
 
  private:
   std::map<std::int64_t, std::string> names_;
+  std::set<std::int64_t> harmless_;
+  std::int64_t unspecified_ = -1;
 };
 
 }  // namespace skbtrail::track

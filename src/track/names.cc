@@ -4,6 +4,20 @@
 
 namespace skbtrail::track {
 
+DeviceId Devices::find_or_add(std::string_view name, Nanoseconds now) {
+  if (name.empty()) return kNoDevice;
+  const auto found = ids_.find(name);
+  if (found != ids_.end()) return found->second;
+  // 65,535 names are more than any machine has: a file with more is damaged, the rest share one
+  // name.
+  if (names_.size() > 0xffff) return DeviceId{0xffff};
+  const DeviceId id{static_cast<std::uint16_t>(names_.size())};
+  names_.push_back(storage_.emplace_back(name));
+  first_seen_.push_back(now);
+  ids_.emplace(names_.back(), id);
+  return id;
+}
+
 Comms::Comms(std::string_view cmdlines) {
   while (!cmdlines.empty()) {
     const std::size_t end = cmdlines.find('\n');

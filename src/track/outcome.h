@@ -11,6 +11,7 @@ enum class Outcome : std::uint8_t {
   delivered,    // its bytes were copied to a task
   acked,        // a TCP segment without data, seen by tcp_probe (freed without an event)
   forwarded,    // sent on by another device
+  merged,       // GRO, or a socket's backlog, put its bytes into another packet
   transmitted,  // the driver took it
   dropped,      // with a reason and a place
   consumed,     // freed without complaint before anyone read it: ARP, taps, ICMP, protocol work
@@ -18,8 +19,9 @@ enum class Outcome : std::uint8_t {
   open,         // still alive at the end of the capture
 };
 
-inline constexpr std::array<std::string_view, 8> kOutcomeNames{
-    "delivered", "acked", "forwarded", "transmitted", "dropped", "consumed", "unknown", "open"};
+inline constexpr std::array<std::string_view, 9> kOutcomeNames{
+    "delivered", "acked",    "forwarded", "merged", "transmitted",
+    "dropped",   "consumed", "unknown",   "open"};
 
 inline std::string_view name(Outcome outcome) {
   return kOutcomeNames[static_cast<std::size_t>(outcome)];

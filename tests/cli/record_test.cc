@@ -37,8 +37,9 @@ TEST(CommandLine, help_and_version_go_to_standard_output) {
 
 TEST(RecordArguments, errors_name_the_word_and_the_help) {
   const std::vector<std::vector<std::string>> mistakes{
-      {"--durration=1"}, {"--duration", "never"}, {"--buffer-size", "12k"}, {"--file-version", "8"},
-      {"--pid", "init"}, {"--event", "netif_rx"}, {"--graph", "ip_rcv,"},   {"tcpdump"}};
+      {"--durration=1"},          {"--duration", "never"}, {"--buffer-size", "12k"},
+      {"--sub-buffer-size", "3"}, {"--file-version", "8"}, {"--pid", "init"},
+      {"--event", "netif_rx"},    {"--graph", "ip_rcv,"},  {"tcpdump"}};
   for (std::vector<std::string> words : mistakes) {
     words.insert(words.begin(), "record");
     const RunResult result = test::skbtrail(words);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "support/files.h"
+#include "support/page_builder.h"
 #include "support/run.h"
 #include "tracedat/writer.h"
 
@@ -51,7 +52,7 @@ TEST(ReportOfTwoBuffers, tells_the_loss_of_the_one_it_reads) {
       tracedat::lay_out(text, {{0, 4096}, {0, 4096, 0, 1}}, tracedat::FileVersion::v7);
   ASSERT_TRUE(layout.has_value());
   const TemporaryFolder folder;
-  const std::string page(4096, '\0');
+  const std::string page = PageBuilder(1).data(0, payload(7)).build();
   write_file(folder / "two.dat", layout->head + page + page);
   const std::string main = skbtrail({"report", folder / "two.dat"}).out;
   EXPECT_THAT(main, HasSubstr("NOT READ  buffer \"graph\""));
@@ -65,7 +66,9 @@ TEST_P(ReadingVerb, wrong_words_are_usage_errors) {
   EXPECT_EQ(call({"--format", "xml"}).status, 2);
   EXPECT_EQ(call({"--no-such-option"}).status, 2);
   EXPECT_EQ(call({"-i", "a.dat", "b.dat"}).status, 2);
-  EXPECT_EQ(call({data_file("k612-v6.dat"), "--buffer", "nobody"}).status, 2);
+  EXPECT_EQ(call({data_file("6.12-version6.dat"), "--buffer", "nobody"}).status, 2);
+  EXPECT_EQ(call({data_file("6.12-version6.dat"), "--time", "yesterday"}).status, 2);
+  EXPECT_EQ(call({data_file("6.12-version6.dat"), "--cpu", "both"}).status, 2);
 }
 
 TEST_P(ReadingVerb, a_folder_or_a_device_is_refused) {
@@ -75,7 +78,7 @@ TEST_P(ReadingVerb, a_folder_or_a_device_is_refused) {
 
 TEST_P(ReadingVerb, a_cut_capture_prints_what_is_there_and_returns_5) {
   const TemporaryFolder folder;
-  const std::string whole = read_file(data_file("k612-v6.dat"));
+  const std::string whole = read_file(data_file("6.12-version6.dat"));
   // Version 6 keeps its pages at the end: cut into the last CPU's.
   write_file(folder / "cut.dat", whole.substr(0, whole.size() - 10000));
   const RunResult result = call({folder / "cut.dat"});
@@ -87,7 +90,7 @@ TEST_P(ReadingVerb, a_cut_capture_prints_what_is_there_and_returns_5) {
 TEST_P(ReadingVerb, a_full_disk_is_an_error) {
   const RunResult result = run({"sh", "-c",
                                 std::string(SKBTRAIL_BINARY) + " " + GetParam() + " " +
-                                    data_file("k612-v6.dat").string() + " > /dev/full"});
+                                    data_file("6.12-version6.dat").string() + " > /dev/full"});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("No space left on device"));
 }
@@ -98,16 +101,16 @@ INSTANTIATE_TEST_SUITE_P(Verbs, ReadingVerb, ::testing::Values("report", "netdev
                          });
 
 TEST(NetdevTimes, rx_tx_and_device_choose_what_is_printed) {
-  const std::string file = data_file("k612-perf_nginx.dat");
+  const std::string file = data_file("6.12-nginx_small_nic.dat");
   const std::string rx = skbtrail({"netdev-times", "rx", file}).out;
   EXPECT_THAT(rx, HasSubstr("netif_receive_skb("));
   EXPECT_EQ(rx.find("Qdisc"), std::string::npos);
   const std::string tx = skbtrail({"netdev-times", "tx", file}).out;
   EXPECT_THAT(tx, HasSubstr("Qdisc"));
   EXPECT_EQ(tx.find("netif_receive_skb("), std::string::npos);
-  const std::string nic0 = skbtrail({"netdev-times", "tx", "--dev", "nic0", file}).out;
-  EXPECT_THAT(nic0, HasSubstr("   nic0 "));
-  EXPECT_EQ(nic0.find("   nic1 "), std::string::npos);
+  const std::string n0 = skbtrail({"netdev-times", "tx", "--dev", "n0", file}).out;
+  EXPECT_THAT(n0, HasSubstr("   n0 "));
+  EXPECT_EQ(n0.find("   n1 "), std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "support/oracle.h"
 #include "support/run.h"
@@ -9,16 +11,44 @@
 namespace skbtrail::test {
 namespace {
 
-TEST(ReportWidth, no_line_is_longer_than_100_columns) {
+// Without the first `skip` lines.
+void expect_width(const std::vector<std::string>& words, int skip) {
   int lines_seen = 0;
   for (const std::filesystem::path& capture : captures()) {
-    const RunResult report = run({SKBTRAIL_BINARY, "report", capture.string()});
+    std::vector<std::string> all = words;
+    all.push_back(capture.string());
+    const RunResult report = skbtrail(all);
     std::istringstream lines(report.out);
     std::string line;
-    std::getline(lines, line);  // the path, as long as it is
+    for (int i = 0; i < skip; ++i) std::getline(lines, line);
     for (; std::getline(lines, line); ++lines_seen) {
       EXPECT_LE(line.size(), 100U) << capture.filename() << ": " << line;
       EXPECT_FALSE(line.ends_with(' ')) << capture.filename() << ": " << line;
+    }
+  }
+  EXPECT_GT(lines_seen, 500);
+}
+
+TEST(ReportWidth, no_line_is_longer_than_100_columns) {
+  expect_width({"report"}, 1);  // the path, as long as it is
+}
+TEST(ReportWidth, no_line_of_cpu_is_longer_than_100_columns) {
+  expect_width({"cpu"}, 0);
+}
+TEST(ReportWidth, no_line_of_syscalls_is_longer_than_100_columns) {
+  expect_width({"syscalls", "--top", "0", "--sizes"}, 0);
+}
+
+TEST(SchedWidth, no_line_is_longer_than_100_columns) {
+  int lines_seen = 0;
+  for (const std::filesystem::path& capture : captures()) {
+    for (const char* option : {"--details", "--latency", "--timehist"}) {
+      const RunResult report = run({SKBTRAIL_BINARY, "sched", option, capture.string()});
+      std::istringstream lines(report.out);
+      for (std::string line; std::getline(lines, line); ++lines_seen) {
+        EXPECT_LE(line.size(), 100U) << capture.filename() << ": " << line;
+        EXPECT_FALSE(line.ends_with(' ')) << capture.filename() << ": " << line;
+      }
     }
   }
   EXPECT_GT(lines_seen, 500);

@@ -1,14 +1,14 @@
-// Feeds a tracker events by hand, one line each: `at(1000, 0).on(tracker, NetDevQueue{...})`.
+// Events written by hand for the packet tracker, and what it makes of them, kept.
 #pragma once
 
+#include <stdexcept>
 #include <vector>
 
 #include "event/irq.h"
 #include "event/net.h"
 #include "event/skb.h"
 #include "event/tcp.h"
-#include "track/rx.h"
-#include "track/tx.h"
+#include "track/packet_tracker.h"
 
 namespace skbtrail::test {
 
@@ -25,18 +25,62 @@ inline constexpr SkbAddr skb(std::uint64_t number) {
   return SkbAddr{0xffff888100000000 + number};
 }
 
-struct RxRecorder : track::RxSink {
-  std::vector<track::RxPacket> packets;   // in the order in which they closed
-  std::vector<track::ReceiveHunk> hunks;  // as they settled
-  void packet_closed(const track::ReceiveHunk&, const track::RxPacket& packet) override {
-    packets.push_back(packet);
-  }
-  void hunk_settled(const track::ReceiveHunk& hunk) override { hunks.push_back(hunk); }
+// A packet as the sink saw it: its first and its last leg, copied.
+struct Seen {
+  std::uint64_t id = 0;
+  std::size_t legs = 0;
+  track::Leg first, last;
 };
 
-struct TxRecorder : track::TxSink {
-  std::vector<track::TxPacket> packets;
-  void packet_closed(const track::TxPacket& packet) override { packets.push_back(packet); }
+struct PacketRecorder : track::PacketSink {
+  std::vector<Seen> packets;
+  void packet(const track::Packet& packet) override {
+    std::size_t legs = 0;
+    for (const track::Leg* leg = packet.first; leg != nullptr; leg = leg->next) ++legs;
+    packets.push_back({packet.id, legs, *packet.first, packet.last()});
+  }
+  const Seen& with_id(std::uint64_t id) const {
+    for (const Seen& seen : packets) {
+      if (seen.id == id) return seen;
+    }
+    throw std::out_of_range("no such packet");
+  }
+};
+
+// Legs in the order in which they ended.
+struct LegRecorder : track::LegSink {
+  std::vector<track::Leg> rx, tx;
+  void leg_ended(const track::Leg& leg) override {
+    (leg.direction == track::LegDirection::rx ? rx : tx).push_back(leg);
+  }
+};
+
+// A tracker with all it needs.
+struct TrackerScript {
+  explicit TrackerScript(track::PacketEvents events = {})
+      : tracker{devices, comms, reasons, flows, packets, events} {
+    tracker.also_tell(legs);
+  }
+
+  // NET_RX on that CPU, and what it receives.
+  void softirq(Nanoseconds from, CpuId cpu = 0) {
+    tracker.on(at(from, cpu), SoftirqEntry{kNetRxSoftirq});
+  }
+  void softirq_exit(Nanoseconds time, CpuId cpu = 0) {
+    tracker.on(at(time, cpu), SoftirqExit{kNetRxSoftirq});
+  }
+  void receive(Nanoseconds time, SkbAddr address, std::uint32_t len = 100,
+               std::string_view device = "eth0", CpuId cpu = 0) {
+    tracker.on(at(time, cpu), NetifReceiveSkb{{address, len, device}});
+  }
+
+  track::Devices devices;
+  track::Comms comms{"17 ksoftirqd/0\n33 napi/eth0-8193\n100 wrk\n200 nginx\n"};
+  track::DropReasons reasons{{{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}}};
+  track::Flows flows;
+  PacketRecorder packets;
+  LegRecorder legs;
+  track::PacketTracker tracker;
 };
 
 }  // namespace skbtrail::test

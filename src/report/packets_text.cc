@@ -1,0 +1,257 @@
+// At most 100 columns: when, where, how large, five steps, the whole, what became of it, whose.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/human.h"
+#include "report/loss_line.h"
+#include "report/packets.h"
+
+namespace skbtrail::report {
+namespace {
+
+using track::Leg;
+using track::Stage;
+
+constexpr std::array kWideStages{Stage::send,  Stage::queue,   Stage::enqueue,  Stage::dequeue,
+                                 Stage::start, Stage::xmit,    Stage::complete, Stage::irq,
+                                 Stage::raise, Stage::softirq, Stage::poll,     Stage::gro,
+                                 Stage::stack, Stage::proto,   Stage::ready,    Stage::wake,
+                                 Stage::run,   Stage::copy,    Stage::ret};
+
+void spaces(Lines& line, std::size_t count) {
+  constexpr std::string_view kSpaces = "                                ";
+  append_text(line, kSpaces.substr(0, count));
+}
+
+// Right-aligned in `width`, with a space before it.
+void column(Lines& line, std::string_view text, std::size_t width) {
+  spaces(line, text.size() < width ? width + 1 - text.size() : 1);
+  append_text(line, text);
+}
+
+// A column of blanks; returns its end.
+char* blank_column(Lines& line, std::size_t width) {
+  const std::size_t before = line.size();
+  line.resize(before + width + 1);
+  char* begin = line.data() + before;
+  std::memset(begin, ' ', width + 1);
+  return begin + width + 1;
+}
+
+// Up to ten thousand seconds a duration has at most 7 characters: written where it belongs.
+void duration_column(Lines& line, std::optional<Nanoseconds> duration, std::size_t width) {
+  constexpr Nanoseconds kFits = 10'000'000'000'000;
+  if (!duration) {
+    *(blank_column(line, width) - 1) = '-';
+  } else if (width >= 7 && *duration < kFits) {
+    write_compact_duration(*duration, blank_column(line, width));
+  } else {
+    column(line, CompactDuration(*duration).text(), width);
+  }
+}
+
+void number(Lines& line, std::uint64_t value, std::size_t width) {
+  if (width < 6 || value > 999'999) {
+    const fmt::format_int digits(value);
+    return column(line, {digits.data(), digits.size()}, width);
+  }
+  char* at = blank_column(line, width);
+  do {
+    *--at = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value > 0);
+}
+
+// Left-aligned.
+void way_column(Lines& line, const track::Packet& packet, const PacketNames& names,
+                std::size_t width) {
+  line.push_back(' ');
+  const std::size_t before = line.size();
+  append_way(packet, names, line);
+  const std::size_t written = line.size() - before;
+  if (written < width) spaces(line, width - written);
+}
+
+void time_column(Lines& line, Nanoseconds time) {
+  const fmt::format_int seconds(time / 1'000'000'000);
+  const fmt::format_int micros(1'000'000 + time % 1'000'000'000 / 1000);
+  if (seconds.size() < 6) spaces(line, 6 - seconds.size());
+  append_text(line, {seconds.data(), seconds.size()});
+  line.push_back('.');
+  append_text(line, {micros.data() + 1, micros.size() - 1});
+}
+
+// "dropped NO_SOCKET", "unknown, events lost"
+void append_outcome(Lines& line, const track::Packet& packet, const PacketNames& names) {
+  const Leg& last = packet.last();
+  const std::string_view outcome = name(last.outcome);
+  append_text(line, outcome);
+  if (last.outcome == track::Outcome::dropped ||
+      (last.reason && last.outcome == track::Outcome::consumed)) {
+    fmt::format_to(std::back_inserter(line), " {}", names.reasons.name(last.reason));
+    if (last.location != 0) {
+      fmt::format_to(std::back_inserter(line), " {}", names.symbols.name(last.location));
+    }
+  }
+  if (last.cause != track::UnknownCause::none) {
+    fmt::format_to(std::back_inserter(line), ", {}",
+                   track::kUnknownCauseNames[static_cast<std::size_t>(last.cause)]);
+  }
+  if (last.outcome == track::Outcome::merged && last.merged_into != 0) {
+    fmt::format_to(std::back_inserter(line), " into {}", last.merged_into);
+  }
+}
+
+// '~' where a step was inferred, '?' where only the socket's order tells, '!' where events were
+// lost.
+char mark(const track::Packet& packet) {
+  if (packet.crossed_loss()) return '!';
+  switch (packet.confidence()) {
+    case track::Confidence::exact:
+      return ' ';
+    case track::Confidence::inferred:
+      return '~';
+    case track::Confidence::socket:
+      return '?';
+  }
+  return ' ';
+}
+
+void append_end(Lines& line, const track::Packet& packet, const PacketNames& names) {
+  duration_column(line, packet.end() - packet.begin(), 7);
+  line.push_back(mark(packet));
+  line.push_back(' ');
+  const std::size_t before = line.size();
+  append_outcome(line, packet, names);
+  const Pid pid = task(packet);
+  if (pid == 0) return;
+  if (line.size() - before < 11) spaces(line, 11 - (line.size() - before));
+  const std::string_view comm = names.comms.name(pid);
+  line.push_back(' ');
+  append_text(line, comm);
+  line.push_back('-');
+  const fmt::format_int digits(pid);
+  append_text(line, {digits.data(), digits.size()});
+}
+
+}  // namespace
+
+void write_packets_header(PacketWidth width, TextWriter& out) {
+  if (width == PacketWidth::narrow) {
+    out.write(
+        "         time devices          len    send     net   proto    wait    read   total  "
+        "outcome"
+        "     task\n");
+    return;
+  }
+  out.write("      id         time devices          len cpu");
+  for (const Stage stage : kWideStages) out.print(" {:>8}", name(stage));
+  out.write("   total  outcome     task\n");
+}
+
+void write_packet_text(const track::Packet& packet, const PacketNames& names, PacketWidth width,
+                       Lines& line) {
+  const Nanoseconds begin = packet.begin();
+  if (width == PacketWidth::wide) {
+    number(line, packet.id, 7);
+    line.push_back(' ');
+  }
+  time_column(line, begin);
+  way_column(line, packet, names, 13);
+  number(line, packet.last().len, 6);
+  if (width == PacketWidth::narrow) {
+    const PacketSteps way = steps(packet);
+    for (const auto& step : {way.send, way.net, way.proto, way.wait, way.read}) {
+      duration_column(line, step, 7);
+    }
+    append_end(line, packet, names);
+  } else {
+    number(line, packet.first->cpu, 3);
+    for (const Stage stage : kWideStages) {
+      const Nanoseconds time = packet.stage(stage);
+      if (time == 0) {
+        column(line, "-", 8);
+      } else {
+        column(line, fmt::format("+{}", CompactDuration(time - begin).text()), 8);
+      }
+    }
+    append_end(line, packet, names);
+    const std::string its_flow = flow(packet, names);
+    if (!its_flow.empty()) fmt::format_to(std::back_inserter(line), "  {}", its_flow);
+    if (const Leg& first = *packet.first; first.repeats != 0) {
+      fmt::format_to(std::back_inserter(line), "  RETRANSMITS {}", first.repeats);
+    } else if (first.retransmit) {
+      line.append(std::string_view("  RETRANSMITS"));
+    }
+    const Leg& last = packet.last();
+    if (!last.call.empty()) fmt::format_to(std::back_inserter(line), "  {}()", last.call);
+    if (last.stages.has(Stage::blocked)) {
+      const Nanoseconds slept = last.stages[Stage::blocked];
+      fmt::format_to(std::back_inserter(line), "  slept from {}{} in {}", slept < begin ? '-' : '+',
+                     CompactDuration(slept < begin ? begin - slept : slept - begin).text(),
+                     last.blocked_call.empty() ? "-" : last.blocked_call);
+    }
+    fmt::format_to(std::back_inserter(line), "  skb={:x}/{}",
+                   static_cast<std::uint64_t>(packet.first->skbaddr), packet.generation);
+  }
+  line.push_back('\n');
+}
+
+void write_waterfall(const track::Packet& packet, const PacketNames& names, Lines& out) {
+  struct Point {
+    Nanoseconds time;
+    Stage stage;
+    std::string_view device;
+  };
+  std::vector<Point> points;
+  for (const Leg* leg = packet.first; leg != nullptr; leg = leg->next) {
+    for (const Stage stage : kWideStages) {
+      if (leg->stages.has(stage)) {
+        points.push_back({leg->stages[stage], stage, names.devices.name(leg->device)});
+      }
+    }
+  }
+  if (points.empty()) return;
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Point& a, const Point& b) { return a.time < b.time; });
+  constexpr std::uint64_t kWidth = 56;
+  const Nanoseconds begin = points.front().time;
+  const Nanoseconds whole = std::max<Nanoseconds>(points.back().time - begin, 1);
+  const auto place = [&](Nanoseconds time) { return (time - begin) * kWidth / whole; };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Nanoseconds until = i + 1 < points.size() ? points[i + 1].time : points[i].time;
+    const std::uint64_t from = place(points[i].time);
+    const std::uint64_t to = place(until);
+    std::string bar(from, ' ');
+    for (std::uint64_t at = from; at < to; ++at) bar += "█";
+    if (to == from) bar += i + 1 < points.size() ? "▏" : "◆";
+    fmt::format_to(
+        std::back_inserter(out), "    {:<8} {:<8} {:>8} {:>8} {}\n", name(points[i].stage),
+        points[i].device, fmt::format("+{}", CompactDuration(points[i].time - begin).text()),
+        i + 1 < points.size() ? CompactDuration(until - points[i].time).text() : "", bar);
+  }
+}
+
+void write_packets_summary(const track::CaptureFacts& facts, const PacketTotals& totals,
+                           TextWriter& out) {
+  out.print("# {} packets in {} legs", human_count(totals.packets), human_count(totals.legs.legs));
+  if (totals.printed != totals.packets) out.print(", {} printed", human_count(totals.printed));
+  out.write("\n");
+  const std::vector<std::pair<std::uint64_t, std::string_view>> counts{
+      {totals.send.unmatched_starts, "transmit starts of skbs that no device queue saw"},
+      {totals.send.unmatched_xmits, "net_dev_xmit without their net_dev_start_xmit"},
+      {totals.delivery.unmatched_bytes, "bytes read that came in packets not in the capture"},
+      {totals.delivery.unmatched_datagrams, "datagrams read that are not in the capture"},
+      {totals.unknown_ends, "skbs freed that were no packet here: unix, netlink, taps"},
+      {totals.delivery.peeked_copies, "copies that only peeked"},
+      {totals.delivery.disordered_sockets, "sockets read in another order than they received"},
+      {totals.legs.crossed_loss, "legs alive while events were lost: marked '!'"},
+      {totals.legs.evicted, "packets given up because too many were alive at once"}};
+  for (const auto& [count, what] : counts) {
+    if (count > 0) out.print("# {} {}\n", human_count(count), what);
+  }
+  write_loss_line(facts, out);
+}
+
+}  // namespace skbtrail::report

@@ -1,0 +1,612 @@
+#include "track/delivery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "track/context.h"
+
+namespace skbtrail::track {
+namespace {
+
+// A task that makes no calls of its own (a kernel thread), or whose calls were not recorded, never
+// returns: its copies count at once when so many wait.
+constexpr std::size_t kMaxPendingCopies = 4096;
+
+// How far behind the front the packet of an out-of-order read is looked for.
+constexpr std::size_t kMaxDisorder = 1024;
+
+// Coalesced skbs whose socket is remembered.
+constexpr std::size_t kMaxHeads = 65536;
+
+void read_by(LiveLeg& leg, const Read& read) {
+  leg.rx.delivered = true;
+  leg.pid = read.pid;
+  leg.reader_cpu = read.cpu;
+  leg.call = read.call;
+  leg.stages.set(Stage::copy, read.time);
+}
+
+// Calls that move bytes out of a socket without a copy to user space.
+bool is_splice(std::string_view call) {
+  return call == "splice" || call == "sendfile64" || call == "sendfile";
+}
+
+bool is_read(std::string_view call) {
+  return call.starts_with("recv") || call == "read" || call == "readv" ||
+         call.starts_with("preadv");
+}
+
+// Calls in which a task waits for its sockets.
+bool waits(std::string_view call) {
+  return is_read(call) || call == "splice" || call.starts_with("epoll_") ||
+         call.starts_with("poll") || call == "ppoll" || call == "select" || call == "pselect6" ||
+         call.starts_with("io_uring");
+}
+
+}  // namespace
+
+// After a gap nothing is known of what a task was doing. What it had read is delivered, whatever
+// was lost since.
+Task& Delivery::task(Pid pid) {
+  Task& task = tasks_.of(pid);
+  if (task.gaps == legs_.gaps()) return task;
+  finish_read(task, 0);
+  release_sent(task);
+  task.in_call = task.peeking = task.slept = task.datagram_freed = false;
+  task.call = task.slept_in = {};
+  task.call_entered = task.slept_at = task.woken_at = task.woken_early_at = task.ran_at = 0;
+  task.early_socket = 0;
+  task.woken_by.clear();
+  task.copies.clear();
+  task.gaps = legs_.gaps();
+  return task;
+}
+
+// Bytes that were lost from the events make the order in the queue worthless.
+Socket& Delivery::socket(std::uint64_t key) {
+  Socket& socket = sockets_.of(key);
+  if (socket.gaps != legs_.gaps()) {
+    forget_queue(socket, UnknownCause::gap);
+    socket.gaps = legs_.gaps();
+  }
+  return socket;
+}
+
+void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
+  const auto forget = [&](const LegRef& ref) {
+    LiveLeg* leg = ref.get();
+    if (leg == nullptr || leg->rx.delivered) return;
+    leg->crossed_loss = leg->crossed_loss || cause == UnknownCause::gap;
+    legs_.close(*leg, Outcome::unknown, cause);
+  };
+  for (; !socket.bytes.empty(); socket.bytes.pop()) forget(socket.bytes.front().leg);
+  for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
+  socket.early_reads.clear();
+}
+
+// ------------------------------------------------------------------------------ into the socket
+
+void Delivery::received(const EventHeader& header, const Receiver::Probed& probed,
+                        const TcpProbe& event) {
+  const std::uint64_t key = event.skaddr ? Sockets::key(*event.skaddr) : event.sock_cookie;
+  Socket& socket = this->socket(key);
+  if (socket.sport != event.sport || socket.dport != event.dport) {
+    forget_queue(socket, UnknownCause::socket_closed);
+    socket.flow = track::flow_of(flows_, event);
+    socket.sport = event.sport;
+    socket.dport = event.dport;
+  }
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.answering = socket.flow;
+  cpu.coalesced.assign(probed.coalesced.begin(), probed.coalesced.end());
+  std::uint32_t behind = 0;
+  for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
+  queue_bytes(header, socket, probed.leg, event.data_len - behind);
+  for (LiveLeg* leg : probed.coalesced) {
+    queue_bytes(header, socket, leg, leg->rx.stack_len - probed.headers);
+  }
+}
+
+void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg,
+                           std::uint32_t bytes) {
+  if (leg != nullptr) {
+    leg->stages.set(Stage::proto, header.time);
+    leg->flow = socket.flow;
+    leg->rx.socket = socket.key;
+    leg->rx.data_len = bytes;
+    if (bytes == 0) return legs_.close(*leg, Outcome::acked);
+    leg->rx.has_data = leg->rx.queued = true;
+    if (socket.disordered) leg->confidence = std::max(leg->confidence, Confidence::inferred);
+  }
+  if (bytes == 0) return;
+  if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+  socket.bytes.push({leg, bytes, bytes});
+}
+
+void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event) {
+  sees_ready_ = true;
+  cpu(header.cpu).ready = leg;
+  if (leg == nullptr) return;
+  leg->stages.set_first(Stage::ready, header.time);
+  leg->rx.ready = true;
+  if (event.protocol == kProtocolTcp) {
+    for (const LegRef& ref : cpu(header.cpu).coalesced) {
+      LiveLeg* behind = ref.get();
+      if (behind != nullptr) behind->stages.set_first(Stage::ready, header.time);
+    }
+    return;
+  }
+  if (!sure) leg->confidence = std::max(leg->confidence, Confidence::inferred);
+  leg->rx.socket = Sockets::key(event.skaddr);
+  Socket& socket = this->socket(leg->rx.socket);
+  if (was_read_early(socket, *leg)) return;
+  if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+  leg->rx.queued = true;
+  socket.datagrams.push(leg);
+}
+
+// Duplicates and segments out of the window were counted by tcp_probe as if they were read later.
+void Delivery::withdrawn(const LiveLeg& leg) {
+  if (!leg.rx.has_data) return;
+  Socket* socket = sockets_.find(leg.rx.socket);
+  if (socket == nullptr) return;
+  for (std::size_t i = socket->bytes.size(); i-- > 0;) {
+    if (socket->bytes.at(i).leg.get() != &leg) continue;
+    socket->bytes.erase(i);
+    return;
+  }
+}
+
+void Delivery::closed(const InetSockSetState& event) {
+  if (event.newstate != kTcpClose) return;
+  const std::uint64_t key = Sockets::key(event.skaddr);
+  Socket* socket = sockets_.find(key);
+  if (socket == nullptr) return;
+  // tcp_close() frees what nobody read without an event (__tcp_close(), net/ipv4/tcp.c).
+  forget_queue(*socket, UnknownCause::socket_closed);
+  sockets_.forget(key);
+}
+
+// ------------------------------------------------------------------------------ out of the socket
+
+void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& event, LiveLeg* leg) {
+  if (event.len <= 0) return;
+  Task& task = this->task(header.pid);
+  task.cpu = header.cpu;
+  task.woken_early_at = 0;  // it went on without sleeping
+  std::uint64_t socket = leg == nullptr ? 0 : leg->rx.socket;
+  if (leg == nullptr && !heads_.empty()) {
+    const auto head = heads_.find(event.skbaddr);
+    if (head != heads_.end()) socket = head->second;
+  }
+  task.copies.push_back(
+      {header.time, static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
+  const bool at_once = !(task.in_call || sees_recv_length_);
+  if (at_once || task.copies.size() >= kMaxPendingCopies) commit(task, 0);
+  if (at_once && !sees_calls_) finish_read(task, 0);  // no return will tell that it has
+}
+
+// A datagram is freed by the call that reads it. Before 6.3 nothing tells that it lies in a socket:
+// then the call must be one that reads.
+bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg) {
+  Task& task = this->task(header.pid);
+  const bool reads = sees_ready_ ? leg.rx.queued : !task.makes_calls || is_read(task.call);
+  if (!reads) return false;
+  legs_.release_address(leg);
+  task.cpu = header.cpu;
+  task.datagram_freed = true;
+  Nanoseconds time = header.time;
+  for (const PendingCopy& copy : task.copies) {
+    if (copy.leg.get() == &leg) time = copy.time;
+  }
+  std::erase_if(task.copies, [&](const PendingCopy& copy) { return copy.leg.get() == &leg; });
+  deliver(leg, task, time);
+  if (!task.in_call) finish_read(task, 0);
+  return true;
+}
+
+void Delivery::recv_length(const EventHeader& header, const SockRecvLength& event) {
+  sees_recv_length_ = true;
+  Task& task = this->task(header.pid);
+  if (task.copies.empty()) task.cpu = header.cpu;  // a datagram, copied without an event
+  const bool peeked = (event.flags & kMsgPeek) != 0;
+  if (peeked || event.ret < 0) {
+    if (peeked) counters_.peeked_copies += task.copies.size();
+    if (peeked) task.copies.clear();
+    task.datagram_freed = false;
+    return;
+  }
+  const std::uint64_t key = Sockets::key(event.sk);
+  if (event.protocol == kProtocolTcp) {
+    name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
+    commit(task, key);
+  } else if (event.protocol == kProtocolUdp) {
+    take_datagram(task, key, header.time);
+  } else {
+    task.copies.clear();  // netlink, unix and their kind are no packets
+  }
+  if (!task.in_call) finish_read(task, 0);
+}
+
+void Delivery::take_datagram(Task& task, std::uint64_t key, Nanoseconds time) {
+  Socket& socket = this->socket(key);
+  while (!socket.datagrams.empty()) {
+    const LiveLeg* oldest = socket.datagrams.front().get();
+    if (oldest != nullptr && !oldest->rx.delivered) break;
+    socket.datagrams.pop();
+  }
+  if (task.datagram_freed) {
+    task.datagram_freed = false;
+    task.copies.clear();
+    return;
+  }
+  // A datagram whose copy named its skb is that one; else the oldest.
+  LiveLeg* leg = nullptr;
+  for (const PendingCopy& copy : task.copies) {
+    LiveLeg* named = copy.leg.get();
+    if (named == nullptr || named->rx.socket != key) continue;
+    leg = named;
+    time = copy.time;
+  }
+  task.copies.clear();
+  if (leg == nullptr && !socket.datagrams.empty()) {
+    leg = socket.datagrams.front().get();
+    if (leg != nullptr) leg->confidence = Confidence::socket;
+    socket.datagrams.pop();
+  }
+  if (leg == nullptr) return read_early(task, socket, time);
+  deliver(*leg, task, time);
+}
+
+// Not announced yet, or it came before the capture: unmatched until the former shows.
+void Delivery::read_early(Task& task, Socket& socket, Nanoseconds time) {
+  ++counters_.unmatched_datagrams;
+  if (socket.early_reads.size() >= Socket::kMaxEarly) socket.early_reads.pop();
+  socket.early_reads.push({{task.pid, task.cpu, time, task.call}, task.in_call ? 0 : time});
+  task.early_socket = socket.key;
+}
+
+void Delivery::early_reads_returned(Task& task, Nanoseconds time) {
+  Socket* socket = sockets_.find(std::exchange(task.early_socket, 0));
+  if (socket == nullptr) return;
+  for (std::size_t i = 0; i < socket->early_reads.size(); ++i) {
+    EarlyRead& read = socket->early_reads.at(i);
+    if (read.pid == task.pid && read.returned == 0) read.returned = time;
+  }
+}
+
+// Has a task taken the datagram that is announced now? Only the order of reads tells which.
+bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {
+  Fifo<EarlyRead>& reads = socket.early_reads;
+  while (!reads.empty() && reads.front().time < leg.stages[Stage::stack]) reads.pop();
+  if (reads.empty()) return false;
+  const EarlyRead read = reads.front();
+  reads.pop();
+  --counters_.unmatched_datagrams;
+  leg.stages.clear(Stage::ready);  // nobody waited for it
+  leg.confidence = Confidence::socket;
+  if (read.returned == 0) {
+    deliver(leg, task(read.pid), read.time);
+    return true;
+  }
+  read_by(leg, read);
+  if (read.returned != read.time) leg.stages.set(Stage::ret, read.returned);
+  legs_.close(leg, Outcome::delivered);
+  return true;
+}
+
+// What the task copied is read for good. `socket` is 0 when no event named it: then the skbs did.
+void Delivery::commit(Task& task, std::uint64_t key) {
+  for (const PendingCopy& copy : task.copies) {
+    // A socket known by its cookie only is better named by the skb.
+    std::uint64_t from = copy.socket;
+    if (key != 0 && (from == 0 || Sockets::is_address(from))) from = key;
+    Socket* socket = from == 0 ? nullptr : &this->socket(from);
+    if (socket == nullptr || socket->bytes.empty()) {
+      LiveLeg* leg = copy.leg.get();
+      if (leg != nullptr && !leg->rx.has_data) {
+        deliver(*leg, task, copy.time);  // a datagram
+      } else if (from != 0) {
+        counters_.unmatched_bytes += copy.len;
+        ++counters_.unmatched_copies;
+      } else {
+        ++counters_.other_copies;
+      }
+      continue;
+    }
+    pop_bytes(*socket, task, copy);
+  }
+  task.copies.clear();
+}
+
+// The copy names a packet that is not the first in the queue. If part of the first was read, what
+// tcp_probe counted of it was more than the socket kept (an overlap): the rest is none. If nothing
+// was, bytes came out of order.
+void Delivery::bring_to_front(Socket& socket, Task& task, const PendingCopy& copy) {
+  LiveLeg* named = copy.leg.get();
+  if (named == nullptr || !named->rx.has_data || named->rx.delivered) return;
+  const std::size_t last = std::min(socket.bytes.size(), kMaxDisorder);
+  std::size_t at = 0;
+  while (at < last && socket.bytes.at(at).leg.get() != named) ++at;
+  if (at == 0 || at == last) return;
+  const QueuedBytes front = socket.bytes.front();
+  if (front.bytes < front.arrived && at == 1) {
+    socket.bytes.pop();
+    LiveLeg* leg = front.leg.get();
+    if (leg != nullptr) {
+      leg->confidence = std::max(leg->confidence, Confidence::inferred);
+      deliver(*leg, task, copy.time);
+    }
+    return;
+  }
+  const QueuedBytes bytes = socket.bytes.at(at);
+  socket.bytes.erase(at);
+  socket.bytes.push_front(bytes);
+  named->confidence = std::max(named->confidence, Confidence::inferred);
+  if (!socket.disordered) ++counters_.disordered_sockets;
+  socket.disordered = true;
+}
+
+void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
+  bring_to_front(socket, task, copy);
+  std::uint32_t left = copy.len;
+  while (left > 0 && !socket.bytes.empty()) {
+    QueuedBytes& front = socket.bytes.front();
+    const std::uint32_t taken = std::min(left, front.bytes);
+    front.bytes -= taken;
+    left -= taken;
+    if (front.bytes > 0) break;
+    LiveLeg* leg = front.leg.get();
+    socket.bytes.pop();
+    if (leg != nullptr) deliver(*leg, task, copy.time);
+  }
+  counters_.unmatched_bytes += left;
+  if (left > 0) ++counters_.unmatched_copies;
+}
+
+// The packet is with its reader. How it got there: it woke the reader, or found it awake.
+void Delivery::deliver(LiveLeg& leg, Task& task, Nanoseconds time) {
+  if (leg.rx.delivered) return;
+  read_by(leg, {task.pid, task.cpu, time, task.call});
+  StageTimes& stages = leg.stages;
+  const Nanoseconds arrived =
+      std::max({stages[Stage::stack], stages[Stage::proto], stages[Stage::ready]});
+  if (leg.rx.woken != task.pid) {  // it woke nobody, or another one
+    stages.clear(Stage::wake);
+    stages.clear(Stage::run);
+    stages.clear(Stage::blocked);
+    leg.blocked_call = {};
+    if (task.woken_at >= arrived && task.woken_at != 0) {
+      stages.set(Stage::wake, task.woken_at);
+      // Who slept for another reason, for a time or a lock, was not waiting for it.
+      if (task.slept_at != 0 && (waits(task.slept_in) || !task.makes_calls)) {
+        stages.set(Stage::blocked, task.slept_at);
+        leg.blocked_call = task.slept_in;
+      }
+    }
+  }
+  // In a gap a waking may have found its way to a packet that came after it.
+  if (leg.crossed_loss || stages[Stage::wake] < leg.birth) {
+    if (stages[Stage::wake] < leg.birth) stages.clear(Stage::wake);
+    if (stages[Stage::run] < leg.birth) stages.clear(Stage::run);
+  }
+  if (!stages.has(Stage::run) && task.ran_at >= arrived && task.ran_at <= time &&
+      task.ran_at >= stages[Stage::wake]) {
+    stages.set(Stage::run, task.ran_at);
+  }
+  task.read.push_back(&leg);
+}
+
+void Delivery::finish_read(Task& task, Nanoseconds returned) {
+  for (const LegRef& ref : task.read) {
+    LiveLeg* leg = ref.get();
+    if (leg == nullptr) continue;
+    if (returned != 0) leg->stages.set(Stage::ret, returned);
+    if (!sees_recv_length_ && leg->rx.has_data) remember_head(*leg);
+    legs_.close(*leg, Outcome::delivered);
+  }
+  task.read.clear();
+}
+
+void Delivery::remember_head(const LiveLeg& leg) {
+  const Socket* socket = sockets_.find(leg.rx.socket);
+  if (socket == nullptr || socket->bytes.empty()) return;
+  if (heads_.size() >= kMaxHeads) heads_.clear();
+  heads_[leg.skbaddr] = leg.rx.socket;
+}
+
+void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
+  Task& task = this->task(header.pid);
+  const std::uint64_t address = Sockets::key(event.skaddr);
+  const bool by_address = sockets_.find(address) != nullptr;
+  task.adjusted_socket = by_address ? address : event.sock_cookie;
+  task.adjusted_at = header.time;
+  if (task.copies.empty()) task.cpu = header.cpu;  // splice(), perhaps
+  for (PendingCopy& copy : task.copies) {
+    if (copy.socket == 0) copy.socket = task.adjusted_socket;
+  }
+}
+
+// splice() and its kind take bytes without a copy event: how many, the call's return says.
+void Delivery::splice(Task& task, std::uint64_t bytes) {
+  Socket& socket = this->socket(task.adjusted_socket);
+  while (bytes > 0 && !socket.bytes.empty()) {
+    QueuedBytes& front = socket.bytes.front();
+    const auto taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, front.bytes));
+    front.bytes -= taken;
+    bytes -= taken;
+    if (front.bytes > 0) return;
+    LiveLeg* leg = front.leg.get();
+    socket.bytes.pop();
+    if (leg == nullptr) continue;
+    leg->confidence = Confidence::socket;
+    deliver(*leg, task, task.adjusted_at);
+  }
+}
+
+// ------------------------------------------------------------------------------ tasks
+
+void Delivery::waking(const EventHeader& header, Pid pid) {
+  if ((header.flags & kFlagHardirq) != 0) {  // an interrupt's doing, whatever it interrupted
+    note_waking(header.time, task(pid), nullptr);
+    return;
+  }
+  LiveLeg* leg = cpu(header.cpu).ready.get();
+  cpu(header.cpu).ready = LegRef();
+  note_waking(header.time, task(pid), leg);
+}
+
+// try_to_wake_up() (kernel/sched/core.c) also tells of a task that is about to sleep and has not
+// left its CPU. Either it finds itself woken and goes on without a switch, or it is past that point
+// (on_cpu, no longer on_rq), leaves as a sleeper after this event, and the waking puts it back.
+void Delivery::note_waking(Nanoseconds time, Task& task, LiveLeg* leg) {
+  const bool never_seen = task.slept_at == 0 && task.ran_at == 0;
+  if (task.slept || never_seen) return woken(time, task, leg);
+  task.woken_early_at = time;
+  task.woken_early_by = leg;
+}
+
+void Delivery::woken(Nanoseconds time, Task& task, LiveLeg* leg) {
+  task.slept = false;
+  task.woken_at = time;
+  if (leg == nullptr || leg->rx.delivered || leg->stages.has(Stage::wake)) return;
+  leg->stages.set(Stage::wake, time);
+  if (task.slept_at != 0) leg->stages.set(Stage::blocked, task.slept_at);
+  leg->blocked_call = task.slept_in;
+  leg->rx.woken = task.pid;
+  task.woken_by.push_back(leg);
+}
+
+void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
+  if (event.next_pid != 0) {
+    Task& next = task(event.next_pid);
+    next.ran_at = header.time;
+    next.slept = false;
+    next.woken_early_at = 0;
+    for (const LegRef& ref : next.woken_by) {
+      LiveLeg* leg = ref.get();
+      if (leg != nullptr && leg->rx.woken == next.pid) leg->stages.set(Stage::run, header.time);
+    }
+    next.woken_by.clear();
+  }
+  if (event.prev_pid == 0) return;
+  if (is_dead(event.prev_state)) {
+    finish_read(task(event.prev_pid), 0);
+    release_sent(task(event.prev_pid));
+    return tasks_.forget(event.prev_pid);
+  }
+  Task& previous = task(event.prev_pid);
+  const Nanoseconds woken_early_at = std::exchange(previous.woken_early_at, 0);
+  if (still_runnable(event.prev_state)) return;
+  previous.slept = true;
+  previous.slept_at = header.time;
+  previous.slept_in = previous.call;
+  if (woken_early_at != 0) woken(woken_early_at, previous, previous.woken_early_by.get());
+}
+
+void Delivery::call_entered(const EventHeader& header, std::string_view call, bool peeking) {
+  Task& task = this->task(header.pid);
+  task.call = call;
+  task.call_entered = header.time;
+  task.in_call = task.makes_calls = sees_calls_ = true;
+  task.woken_early_at = 0;
+  task.peeking = peeking;
+  task.adjusted_socket = 0;
+}
+
+void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
+  Task& task = this->task(header.pid);
+  if (task.peeking) {
+    counters_.peeked_copies += task.copies.size();
+    task.copies.clear();
+  }
+  if (!task.copies.empty()) commit(task, 0);
+  if (ret > 0 && task.adjusted_socket != 0 && is_splice(task.call)) {
+    splice(task, static_cast<std::uint64_t>(ret));
+  }
+  if (!task.read.empty()) finish_read(task, header.time);
+  if (task.early_socket != 0) early_reads_returned(task, header.time);
+  release_sent(task);
+  task.in_call = task.peeking = task.datagram_freed = false;
+  task.call = {};
+  task.call_entered = 0;
+  task.woken_early_at = 0;
+}
+
+// ------------------------------------------------------------------------------ sending
+
+void Delivery::sent(const EventHeader& header, LiveLeg& leg) {
+  Task& task = this->task(header.pid);
+  leg.pid = header.pid;
+  if (!task.in_call) return;
+  leg.call = task.call;
+  leg.stages.set(Stage::send, task.call_entered);
+  legs_.hold(leg);
+  task.sent.push_back(&leg);
+}
+
+void Delivery::queued(const EventHeader& header, LiveLeg& leg) {
+  cpu(header.cpu).queued[in_task(header) ? 0 : 1] = &leg;
+}
+
+void Delivery::retransmitted(const EventHeader& header, const TcpRetransmitSkb& event) {
+  LegRef& last = cpu(header.cpu).queued[in_task(header) ? 0 : 1];
+  LiveLeg* leg = last.even_ended();
+  last = LegRef();
+  if (leg == nullptr) return;
+  leg->retransmit = true;
+  // A segment is sent as a clone, whose place is right behind it as long as it waits to be
+  // acknowledged (struct sk_buff_fclones, include/linux/skbuff.h): what was sent from there before
+  // was the same segment. One that was cut off a longer one in between has another place, and one
+  // whose clone is still in use, at the receiver of a veth, too.
+  constexpr std::uint64_t kFarthestClone = 1024;
+  const std::uint64_t behind =
+      static_cast<std::uint64_t>(leg->skbaddr) - static_cast<std::uint64_t>(event.skbaddr);
+  const bool is_its_clone = behind > 0 && behind < kFarthestClone;
+  if (is_its_clone && legs_.gaps() == 0) leg->repeats = leg->tx.before;
+  const FlowId flow = flow_of(event.skaddr);
+  if (flow != kNoFlow) leg->flow = flow;
+}
+
+void Delivery::release_sent(Task& task) {
+  for (const LegRef& ref : task.sent) {
+    LiveLeg* leg = ref.even_ended();
+    if (leg != nullptr) legs_.release(*leg);
+  }
+  task.sent.clear();
+}
+
+FlowId Delivery::flow_of(SockAddr sk) {
+  const Socket* socket = sockets_.find(Sockets::key(sk));
+  return socket == nullptr ? kNoFlow : socket->flow;
+}
+
+// The call's own socket is named after all its packets have left.
+void Delivery::send_length(const EventHeader& header, const SockSendLength& event) {
+  Task& task = this->task(header.pid);
+  name_sent(task, flow_of(event.sk));
+}
+
+void Delivery::name_sent(Task& task, FlowId flow) {
+  if (flow == kNoFlow) return;
+  for (const LegRef& ref : task.sent) {
+    LiveLeg* leg = ref.even_ended();
+    if (leg != nullptr && leg->flow == kNoFlow) leg->flow = flow;
+  }
+}
+
+void Delivery::on_loss(CpuId id) {
+  Cpu& cpu = this->cpu(id);
+  cpu.ready = cpu.queued[0] = cpu.queued[1] = LegRef();
+  cpu.answering = kNoFlow;
+}
+
+void Delivery::finish() {
+  tasks_.each([this](Task& task) {
+    if (!task.copies.empty() && !task.peeking) commit(task, 0);
+    finish_read(task, 0);
+    release_sent(task);
+  });
+}
+
+}  // namespace skbtrail::track

@@ -1,0 +1,130 @@
+// The delivery rules: from the socket that took a packet's bytes to the return of the call that
+// read them.
+//
+// TCP. tcp_probe pushes a packet's bytes to the end of its socket's queue; every copy to a task
+// pops as many from its front, and the packet whose last byte is popped is delivered at that time:
+// segments are coalesced, so the skb that a copy names is only the first of a group. Bytes that
+// were read out of order (the copy names a packet behind an unread one) are moved to the front.
+// UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
+// for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
+// context says it, and is preferred. A copy counts when it is known that the task did not only
+// peek: at sock_recv_length, which has the flags, or at the return of the call, whose flags are
+// known too. Waking: the first sched_waking after sk_data_ready on its CPU is what the packet did.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "event/sched.h"
+#include "event/skb.h"
+#include "event/sock.h"
+#include "event/syscall.h"
+#include "event/tcp.h"
+#include "track/flow.h"
+#include "track/leg_table.h"
+#include "track/receive.h"
+#include "track/socket.h"
+#include "track/tasks.h"
+
+namespace skbtrail::track {
+
+struct DeliveryCounters {
+  std::uint64_t unmatched_bytes = 0;   // read from sockets whose packets are not here
+  std::uint64_t unmatched_copies = 0;  // the copies they were in
+  std::uint64_t unmatched_datagrams = 0;
+  std::uint64_t peeked_copies = 0;
+  std::uint64_t other_copies = 0;  // of skbs that are no packets: netlink, unix
+  std::uint64_t disordered_sockets = 0;
+};
+
+class Delivery {
+ public:
+  Delivery(LegTable& legs, Flows& flows) : legs_(legs), flows_(flows) {}
+
+  // A socket takes the bytes of the packets that were probed.
+  void received(const EventHeader& header, const Receiver::Probed& probed, const TcpProbe& event);
+  void ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event);
+  // A packet that still lies in a queue was dropped or thrown away.
+  void withdrawn(const LiveLeg& leg);
+  void copied(const EventHeader& header, const SkbCopyDatagramIovec& event, LiveLeg* leg);
+  // A task frees the skb: true when it has read it, a datagram.
+  bool consumed_by_reader(const EventHeader& header, LiveLeg& leg);
+  void recv_length(const EventHeader& header, const SockRecvLength& event);
+  void send_length(const EventHeader& header, const SockSendLength& event);
+  // A task took bytes of that socket: by copies that wait to be counted, or by splice().
+  void space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event);
+  void closed(const InetSockSetState& event);
+
+  void waking(const EventHeader& header, Pid pid);
+  void switched(const EventHeader& header, const SchedSwitch& event);
+  void call_entered(const EventHeader& header, std::string_view call, bool peeking);
+  void call_returned(const EventHeader& header, std::int64_t ret);
+
+  // A packet was queued to a device.
+  void queued(const EventHeader& header, LiveLeg& leg);
+  // It was a retransmission: __tcp_retransmit_skb() (net/ipv4/tcp_output.c, 4.16 to 6.18) says so
+  // when tcp_transmit_skb() has returned, so it is the last that its CPU queued in this context.
+  void retransmitted(const EventHeader& header, const TcpRetransmitSkb& event);
+  // A packet leaves in a task's name: who sends, in which call.
+  void sent(const EventHeader& header, LiveLeg& leg);
+  // A packet leaves in a softirq: an answer to what its CPU received last, as far as known.
+  FlowId answering(CpuId id) { return cpu(id).answering; }
+  FlowId flow_of(SockAddr sk);
+
+  // The stack goes on to something else: a waking from here on is not the last packet's doing.
+  void moves_on(CpuId id) {
+    cpu(id).ready = LegRef();
+    cpu(id).answering = kNoFlow;
+  }
+  void on_loss(CpuId id);
+  void finish();
+  const DeliveryCounters& counters() const { return counters_; }
+
+ private:
+  struct Cpu {
+    std::vector<LegRef> coalesced;  // behind the packet of the last tcp_probe
+    LegRef queued[2];               // the last one: in a task, in a softirq
+    LegRef ready;                   // whose data made a socket ready: the next waking is its doing
+    FlowId answering = kNoFlow;     // of the last tcp_probe
+  };
+
+  Cpu& cpu(CpuId id) {
+    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
+    return cpus_[id];
+  }
+  Task& task(Pid pid);
+  Socket& socket(std::uint64_t key);
+  void commit(Task& task, std::uint64_t socket);
+  void take_datagram(Task& task, std::uint64_t key, Nanoseconds time);
+  void read_early(Task& task, Socket& socket, Nanoseconds time);
+  bool was_read_early(Socket& socket, LiveLeg& leg);
+  void early_reads_returned(Task& task, Nanoseconds time);
+  void splice(Task& task, std::uint64_t bytes);
+  void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
+  void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy);
+  void deliver(LiveLeg& leg, Task& task, Nanoseconds time);
+  void remember_head(const LiveLeg& leg);
+  void note_waking(Nanoseconds time, Task& task, LiveLeg* leg);
+  static void woken(Nanoseconds time, Task& task, LiveLeg* leg);
+  void name_sent(Task& task, FlowId flow);
+  void release_sent(Task& task);
+  void forget_queue(Socket& socket, UnknownCause cause);
+  void drop_oldest(Socket& socket);
+  void finish_read(Task& task, Nanoseconds returned);
+  void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);
+
+  LegTable& legs_;
+  Flows& flows_;
+  Tasks tasks_;
+  Sockets sockets_;
+  std::vector<Cpu> cpus_;
+  // Of skbs that were read and hold coalesced bytes of later packets, the socket: where no event of
+  // the read names it (before 6.3).
+  boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;
+  bool sees_recv_length_ = false;
+  bool sees_ready_ = false;
+  bool sees_calls_ = false;
+  DeliveryCounters counters_;
+};
+
+}  // namespace skbtrail::track

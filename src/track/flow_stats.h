@@ -1,0 +1,75 @@
+// What each TCP connection did, seen from each of its ends that is on this machine.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/histogram.h"
+#include "event/tcp.h"
+#include "skbtrail/event.h"
+#include "track/flow.h"
+#include "track/packet.h"
+
+namespace skbtrail::track {
+
+struct FlowDirection {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;  // of packets, headers included, as the device saw them
+};
+
+struct FlowRow {
+  FlowDirection received, sent;
+  std::uint64_t retransmits = 0;
+  std::uint64_t resets_sent = 0;
+  std::uint64_t resets_received = 0;
+  std::uint64_t dropped = 0;
+  Nanoseconds first = 0;
+  Nanoseconds last = 0;
+  Pid owner = 0;  // who sent or read last
+  // At every tcp_probe:
+  Histogram cwnd;     // segments
+  Histogram srtt;     // microseconds
+  Histogram rcv_wnd;  // bytes
+};
+
+// One tcp_probe of a flow.
+struct FlowSample {
+  Nanoseconds time = 0;
+  FlowId flow = kNoFlow;
+  std::uint32_t data_len = 0;
+  std::uint32_t cwnd = 0;      // segments
+  std::uint32_t ssthresh = 0;  // segments
+  std::uint32_t snd_wnd = 0;   // bytes
+  std::uint32_t srtt = 0;      // microseconds
+  std::uint32_t rcv_wnd = 0;   // bytes
+};
+
+class FlowStats : public PacketSink {
+ public:
+  // Flows with figures of their own; further ones are counted together as kNoFlow.
+  static constexpr std::size_t kMaxFlows = 16384;
+
+  // `flows` is the one of the PacketTracker whose sink this is. `sample` may be empty.
+  FlowStats(Flows& flows, std::function<void(const FlowSample&)> sample)
+      : flows_(flows), sample_(std::move(sample)) {}
+
+  void packet(const Packet& packet) override;
+  void on(const EventHeader& header, const TcpProbeWindows& event);
+  void on(const EventHeader& header, const TcpSendReset& event);
+  void on(const EventHeader& header, const TcpReceiveReset& event);
+
+  // Indexed by FlowId; the first is of packets that belong to no known flow.
+  const std::vector<FlowRow>& rows() const { return rows_; }
+
+ private:
+  FlowRow& row(FlowId id, Nanoseconds time);
+  void add(const Leg& leg);
+
+  Flows& flows_;
+  std::function<void(const FlowSample&)> sample_;
+  std::vector<FlowRow> rows_;
+};
+
+}  // namespace skbtrail::track

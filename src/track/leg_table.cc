@@ -1,0 +1,291 @@
+#include "track/leg_table.h"
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+namespace skbtrail::track {
+namespace {
+
+// Addresses that nobody holds are remembered for their generation; so many of them are swept.
+constexpr std::size_t kMaxAddresses = 1 << 20;
+
+// An acknowledgement that finds its socket locked waits in the backlog, where the next one takes
+// its place (tcp_add_backlog(), net/ipv4/tcp_ipv4.c): its end has no event. That it was one is
+// known from who sent it, and from there being room for headers only.
+bool is_bare_answer(const LiveLeg& leg) {
+  constexpr std::uint32_t kBareHeaders = 72;  // IPv6 and TCP with time stamps
+  const LiveLeg* sent = leg.previous;
+  return sent != nullptr && sent->direction == LegDirection::tx && sent->tx.answer &&
+         leg.rx.stacked && leg.len <= kBareHeaders && !leg.rx.has_data;
+}
+
+void end_without_event(LiveLeg& leg, Outcome& outcome) {
+  if (leg.rx.control) {
+    outcome = Outcome::consumed;
+  } else if (is_bare_answer(leg)) {
+    outcome = Outcome::acked;
+    leg.confidence = std::max(leg.confidence, Confidence::inferred);
+  }
+}
+
+}  // namespace
+
+Outcome sent_outcome(const LiveLeg& leg) {
+  if (leg.tx.dropped) return Outcome::dropped;
+  if (leg.tx.sent && (leg.segments == 0 || leg.tx.segments_sent >= leg.segments)) {
+    return Outcome::transmitted;
+  }
+  if (leg.tx.freed_unsent && leg.segments == 0) return Outcome::consumed;
+  return Outcome::unknown;
+}
+
+bool sent_and_gone(const LiveLeg& leg) {
+  const TxState& tx = leg.tx;
+  if (tx.starts_open > 0 || !tx.sent) return false;
+  if (leg.segments == 0) return leg.handed_over || tx.dropped || leg.stages.has(Stage::complete);
+  return tx.all_segments_seen && tx.segments_sent >= leg.segments &&
+         tx.segments_freed >= leg.segments;
+}
+
+// Null when nobody ever had it.
+LegTable::Entry* LegTable::look_up(SkbAddr address) {
+  if (recent_ != nullptr && recent_address_ == address) return recent_;
+  const auto found = addresses_.find(address);
+  if (found == addresses_.end()) return nullptr;
+  recent_address_ = address;
+  return recent_ = &found->second;
+}
+
+LegTable::Entry& LegTable::entry_of(SkbAddr address) {
+  if (Entry* known = look_up(address); known != nullptr) return *known;
+  recent_address_ = address;
+  return *(recent_ = &addresses_[address]);  // the others may have moved
+}
+
+LegTable::Found LegTable::find(SkbAddr address) {
+  Entry* known = look_up(address);
+  if (known == nullptr) return {};
+  Entry& entry = *known;
+  LiveLeg* leg = entry.leg;
+  if (leg == nullptr) return {};
+  if (entry.segment && (!leg->alive || leg->slot_generation != entry.slot_generation)) {
+    entry.leg = nullptr;
+    return {};
+  }
+  if (leg->all_gaps == gaps_) return {leg, entry.segment};
+  leg->crossed_loss = true;
+  if (leg->cpu_gaps == gaps_of(leg->cpu)) {
+    leg->all_gaps = gaps_;
+    return {leg, entry.segment};
+  }
+  entry.leg = nullptr;
+  leg->owns_address = leg->owns_address && entry.segment;
+  close(*leg, Outcome::unknown, UnknownCause::gap);
+  return {};
+}
+
+LiveLeg& LegTable::take_slot() {
+  if (free_.empty()) {
+    slots_.emplace_back();
+    free_.push_back(&slots_.back());
+  }
+  LiveLeg* leg = free_.back();
+  free_.pop_back();
+  return *leg;
+}
+
+static_assert(std::is_trivially_destructible_v<LiveLeg>);
+
+void LegTable::fill(LiveLeg& leg, const EventHeader& header, LegDirection direction,
+                    SkbAddr address, DeviceId device, std::uint32_t len) {
+  const std::uint32_t generation = leg.slot_generation;
+  std::construct_at(&leg);  // in place: an assignment would make one and copy it
+  leg.slot_generation = generation;
+  leg.alive = true;
+  leg.direction = direction;
+  leg.device = device;
+  leg.cpu = header.cpu;
+  leg.len = len;
+  leg.skbaddr = address;
+  leg.birth = header.time;
+  leg.cpu_gaps = gaps_of(header.cpu);
+  leg.all_gaps = gaps_;
+  ++counters_.legs;
+}
+
+void LegTable::own(Entry& entry, LiveLeg& leg) {
+  entry.leg = &leg;
+  entry.segment = false;
+  leg.owns_address = true;
+}
+
+LiveLeg& LegTable::start(const EventHeader& header, LegDirection direction, SkbAddr address,
+                         DeviceId device, std::uint32_t len) {
+  if (alive_packets_ >= kMaxPackets) evict();
+  if (addresses_.size() >= kMaxAddresses) sweep();
+  LiveLeg& leg = take_slot();
+  Entry& entry = entry_of(address);
+  if (entry.leg != nullptr) end_unseen(entry);
+  fill(leg, header, direction, address, device, len);
+  own(entry, leg);
+  leg.head = leg.tail = &leg;
+  leg.id = ++counters_.packets;
+  leg.generation = entry.generation++;
+  leg.open_legs = 1;
+  if (entry.sent_len == len) leg.tx.before = entry.sent_id;
+  entry.sent_id = direction == LegDirection::tx ? leg.id : 0;
+  entry.sent_len = len;
+  leg.older = youngest_;
+  (youngest_ == nullptr ? oldest_ : youngest_->younger) = &leg;
+  youngest_ = &leg;
+  ++alive_packets_;
+  return leg;
+}
+
+LiveLeg& LegTable::go_on(LiveLeg& from, const EventHeader& header, LegDirection direction,
+                         DeviceId device, std::uint32_t len) {
+  LiveLeg& leg = take_slot();
+  const SkbAddr address = from.skbaddr;
+  Entry& entry = entry_of(address);
+  if (entry.leg != nullptr && !entry.segment) entry.leg->owns_address = false;
+  LiveLeg& head = *from.head;
+  fill(leg, header, direction, address, device, len);
+  own(entry, leg);
+  leg.head = &head;
+  leg.previous = &from;
+  head.tail->next = &leg;
+  head.tail = &leg;
+  ++head.open_legs;
+  return leg;
+}
+
+void LegTable::release_address(LiveLeg& leg) {
+  if (!leg.owns_address) return;
+  leg.owns_address = false;
+  look_up(leg.skbaddr)->leg = nullptr;
+}
+
+void LegTable::close(LiveLeg& leg, Outcome outcome, UnknownCause cause) {
+  if (!leg.alive) return;
+  release_address(leg);
+  leg.alive = false;
+  leg.outcome = outcome;
+  leg.cause = outcome == Outcome::unknown ? cause : UnknownCause::none;
+  if (leg_sink_ != nullptr) leg_sink_->leg_ended(leg);
+  LiveLeg& head = *leg.head;
+  if (--head.open_legs == 0) finish_packet(head);
+}
+
+void LegTable::reused(SkbAddr address) {
+  Entry* known = look_up(address);
+  if (known != nullptr && known->leg != nullptr) end_unseen(*known);
+}
+
+// The address comes back as another packet: the end of the skb that had it had no event.
+void LegTable::end_unseen(Entry& entry) {
+  LiveLeg& leg = *entry.leg;
+  const bool segment = entry.segment;
+  entry.leg = nullptr;
+  if (segment) {
+    if (!leg.alive || leg.slot_generation != entry.slot_generation) return;
+    ++leg.tx.segments_freed;
+    if (sent_and_gone(leg)) close(leg, sent_outcome(leg));
+    return;
+  }
+  leg.owns_address = false;
+  if (leg.direction == LegDirection::tx) {
+    // Handed over to a receiver who already sends it on: its own net_dev_xmit is still to come.
+    if (leg.handed_over && leg.tx.starts_open > 0) return;
+    return close(leg, sent_outcome(leg), UnknownCause::address_reused);
+  }
+  // The kernel frees without an event what it has coalesced or copied; what became of the bytes is
+  // still to be seen.
+  if (leg.rx.delivered || leg.rx.queued || leg.rx.waiting) return;
+  Outcome outcome = Outcome::unknown;
+  end_without_event(leg, outcome);
+  close(leg, outcome, UnknownCause::address_reused);
+}
+
+void LegTable::hold_segment(LiveLeg& leg, SkbAddr address) {
+  Entry& entry = entry_of(address);
+  if (entry.leg != nullptr) end_unseen(entry);
+  entry.leg = &leg;
+  entry.segment = true;
+  entry.slot_generation = leg.slot_generation;
+}
+
+void LegTable::release_segment(SkbAddr address) {
+  Entry* known = look_up(address);
+  if (known != nullptr && known->segment) known->leg = nullptr;
+}
+
+void LegTable::finish_packet(LiveLeg& head) {
+  (head.older == nullptr ? oldest_ : head.older->younger) = head.younger;
+  (head.younger == nullptr ? youngest_ : head.younger->older) = head.older;
+  --alive_packets_;
+  sink_.packet(Packet(head.id, head.generation, &head));
+  for (const Leg* at = &head; at != nullptr;) {
+    auto* leg = const_cast<LiveLeg*>(static_cast<const LiveLeg*>(at));
+    at = at->next;
+    if (leg->crossed_loss) ++counters_.crossed_loss;
+    leg->alive = false;
+    ++leg->slot_generation;
+    free_.push_back(leg);
+  }
+}
+
+void LegTable::release(LiveLeg& leg) {
+  LiveLeg& head = *leg.head;
+  if (--head.open_legs == 0) finish_packet(head);
+}
+
+// The packet that nothing was heard of for longest, as far as order of birth tells.
+void LegTable::evict() {
+  ++counters_.evicted;
+  LiveLeg& head = *oldest_;
+  hold(head);  // until all its legs are closed
+  for (Leg* at = &head; at != nullptr; at = const_cast<Leg*>(at->next)) {
+    auto& leg = static_cast<LiveLeg&>(*at);
+    close(leg, leg.rx.delivered ? Outcome::delivered : Outcome::unknown, UnknownCause::evicted);
+  }
+  finish_packet(head);
+}
+
+void LegTable::sweep() {
+  recent_ = nullptr;
+  boost::unordered::erase_if(addresses_,
+                             [](const auto& item) { return item.second.leg == nullptr; });
+}
+
+// The end of the capture is nobody's end, but a leg may have done all it had to do.
+void LegTable::finish() {
+  while (oldest_ != nullptr) {
+    for (Leg* at = oldest_; at != nullptr;) {
+      auto& leg = *static_cast<LiveLeg*>(at);
+      at = const_cast<Leg*>(at->next);
+      if (!leg.alive) continue;
+      const bool crossed_loss = leg.all_gaps != gaps_;
+      leg.crossed_loss = leg.crossed_loss || crossed_loss;
+      Outcome outcome = Outcome::open;
+      if (leg.direction == LegDirection::tx && sent_outcome(leg) != Outcome::unknown) {
+        outcome = sent_outcome(leg);
+      } else if (leg.rx.delivered) {
+        outcome = Outcome::delivered;
+      } else if (leg.rx.control || is_bare_answer(leg)) {
+        end_without_event(leg, outcome);
+      } else if (leg.crossed_loss || (leg.rx.waiting && !leg.owns_address)) {
+        outcome = Outcome::unknown;
+      }
+      close(leg, outcome, leg.crossed_loss ? UnknownCause::gap : UnknownCause::address_reused);
+    }
+  }
+}
+
+void LegTable::on_loss(const LossWindow& window) {
+  if (window.cpu >= cpu_gaps_.size()) cpu_gaps_.resize(std::size_t{window.cpu} + 1);
+  ++cpu_gaps_[window.cpu];
+  ++gaps_;
+}
+
+}  // namespace skbtrail::track

@@ -1,0 +1,306 @@
+#include "track/packet_tracker.h"
+
+#include "track/context.h"
+
+namespace skbtrail::track {
+namespace {
+
+bool is_softirq_thread(std::string_view comm) {
+  return is_ksoftirqd(comm) || is_napi_thread(comm);
+}
+
+// The receive calls; `flags` is an argument of others too, with another meaning.
+bool peeks(const SysEnter& event) {
+  if (!event.flags || (*event.flags & kMsgPeek) == 0) return false;
+  return event.family_member == "recvfrom" || event.family_member == "recvmsg" ||
+         event.family_member == "recvmmsg";
+}
+
+template <class... Events>
+void subscribe_to(stream::Dispatcher& dispatcher, PacketTracker& tracker) {
+  (dispatcher.subscribe<Events>(tracker), ...);
+}
+
+}  // namespace
+
+PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const DropReasons& reasons,
+                             Flows& flows, PacketSink& sink, PacketEvents events)
+    : devices_(devices),
+      comms_(comms),
+      reasons_(reasons),
+      has_waking_(events.waking),
+      legs_(sink),
+      receiver_(legs_, devices, flows, events.start_xmit),
+      sender_(legs_, devices, events.start_xmit),
+      delivery_(legs_, flows) {}
+
+void PacketTracker::subscribe(stream::Dispatcher& dispatcher) {
+  subscribe_to<IrqHandlerEntry, IrqHandlerExit, SoftirqRaise, SoftirqEntry, SoftirqExit, NapiPoll,
+               NapiGroReceiveEntry, NapiGroFragsEntry, NapiGroReceiveExit, NapiGroFragsExit,
+               NetifRx, NetifReceiveSkbEntry, NetifReceiveSkbListEntry, NetifReceiveSkb,
+               NetDevQueue, QdiscEnqueue, QdiscDequeue, NetDevStartXmit, NetDevXmit, ConsumeSkb,
+               KfreeSkb, SkbCopyDatagramIovec, TcpProbe, TcpRetransmitSkb, TcpRcvSpaceAdjust,
+               SkDataReady, SockSendLength, SockRecvLength, InetSockSetState, SchedSwitch,
+               RawSysEnter, RawSysExit>(dispatcher, *this);
+  dispatcher.subscribe_if_there<ProbeTcpRcvEstablished>(*this);
+  dispatcher.subscribe_if_there<ProbeSockDefReadable>(*this);
+  dispatcher.subscribe_if_there<ProbeUdpEnqueue>(*this);
+  dispatcher.subscribe_if_there<ProbeSkbGroReceive>(*this);
+  if (has_waking_) {
+    dispatcher.subscribe<SchedWaking>(*this);
+  } else {
+    dispatcher.subscribe<SchedWakeup>(*this);
+  }
+  dispatcher.subscribe_family<SysEnter>(*this);
+  dispatcher.subscribe_family<SysExit>(*this);
+  dispatcher.subscribe_loss(*this);
+}
+
+// ------------------------------------------------------------------------------ NET_RX
+
+void PacketTracker::on(const EventHeader& header, const IrqHandlerEntry& event) {
+  const std::string_view handler = handlers_.name(handlers_.id(event.handler, header.time));
+  receiver_.context(header.cpu).on(header, IrqHandlerEntry{event.irq, handler});
+}
+void PacketTracker::on(const EventHeader& header, const IrqHandlerExit& event) {
+  receiver_.context(header.cpu).on(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const SoftirqRaise& event) {
+  receiver_.context(header.cpu).on(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const SoftirqEntry& event) {
+  NetRxContext& context = receiver_.context(header.cpu);
+  const bool tell = runs_ != nullptr && event.vec == kNetRxSoftirq;
+  if (tell) runs_->run_ended(header, context);
+  context.on(header, event);
+  if (tell) runs_->run_began(header, context);
+}
+void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
+  delivery_.moves_on(header.cpu);
+  NetRxContext& context = receiver_.context(header.cpu);
+  if (runs_ != nullptr && event.vec == kNetRxSoftirq) runs_->run_ended(header, context);
+  context.on(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
+  delivery_.moves_on(header.cpu);
+  receiver_.processed(header, nullptr);
+  if (runs_ != nullptr) runs_->polled(header, receiver_.context(header.cpu), event);
+  receiver_.context(header.cpu).on(header, event);
+}
+
+// ------------------------------------------------------------------------------ receive
+
+void PacketTracker::on(const EventHeader& header, const NapiGroReceiveEntry& event) {
+  receiver_.gro_entry(header, event.skbaddr, event.device, event.len);
+}
+void PacketTracker::on(const EventHeader& header, const NapiGroFragsEntry& event) {
+  receiver_.gro_entry(header, event.skbaddr, event.device, event.len);
+}
+void PacketTracker::on(const EventHeader& header, const NapiGroReceiveExit& event) {
+  receiver_.gro_exit(header, event.ret);
+}
+void PacketTracker::on(const EventHeader& header, const NapiGroFragsExit& event) {
+  receiver_.gro_exit(header, event.ret);
+}
+void PacketTracker::on(const EventHeader& header, const NetifRx& event) {
+  receiver_.handed_over(header, event.skbaddr, event.device, event.len);
+}
+void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbEntry& event) {
+  receiver_.handed_over(header, event.skbaddr, event.device, event.len);
+}
+void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry& event) {
+  receiver_.handed_over(header, event.skbaddr, event.device, event.len);
+}
+void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
+  delivery_.moves_on(header.cpu);
+  const LiveLeg* leg = receiver_.stack(header, event);
+  if (runs_ != nullptr) runs_->received(header, receiver_.context(header.cpu), event, leg);
+}
+
+// ------------------------------------------------------------------------------ send
+
+void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
+  const DeviceId device = devices_.id(event.device, header.time);
+  if (sender_.is_stacked(header, event, device)) return;
+  LiveLeg* from = legs_.find(event.skbaddr).leg;
+  if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
+  receiver_.processed(header, from);
+  if (from != nullptr && receiver_.is_forward(header, *from, device, event.len)) {
+    LiveLeg& leg = legs_.go_on(*from, header, LegDirection::tx, device, event.len);
+    legs_.close(*from, Outcome::forwarded);
+    return sender_.queued(leg, header, device);
+  }
+  LiveLeg& leg = legs_.start(header, LegDirection::tx, event.skbaddr, device, event.len);
+  sender_.queued(leg, header, device);
+  if (in_task(header)) {
+    delivery_.sent(header, leg);
+  } else {
+    leg.flow = delivery_.answering(header.cpu);
+    leg.tx.answer = leg.flow != kNoFlow;
+    const Nanoseconds softirq = receiver_.context(header.cpu).softirq_began();
+    if (softirq != 0) leg.stages.set(Stage::send, softirq);
+  }
+  delivery_.queued(header, leg);
+}
+void PacketTracker::on(const EventHeader& header, const QdiscEnqueue& event) {
+  sender_.enqueue(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const QdiscDequeue& event) {
+  sender_.dequeue(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const NetDevStartXmit& event) {
+  sender_.start(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const NetDevXmit& event) {
+  sender_.xmit(header, event);
+}
+
+// ------------------------------------------------------------------------------ ends
+
+void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
+  const auto [leg, segment] = legs_.find(event.skbaddr);
+  const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  receiver_.processed(header, received ? leg : nullptr);
+  if (received) leg->freed = header.time;
+  if (leg == nullptr) {
+    ++unknown_ends_;
+  } else if (!received) {
+    sender_.freed(header, *leg, segment, event.skbaddr);
+  } else if (leg->rx.delivered || leg->rx.has_data) {
+    // Not delivered: read on another CPU, which leaves the freeing to this one
+    // (skb_attempt_defer_free()), and not known yet to be read for good.
+    legs_.release_address(*leg);
+  } else {
+    // udp_recvmsg() copies linear skbs without a copy event, and the reader frees them: itself, or
+    // by leaving that to the CPU that made them (skb_attempt_defer_free(), 6.18 on:
+    // skb_defer_free_flush() in a softirq there). The latter may come before the reader's own next
+    // event.
+    const bool by_task = in_task(header) && !is_softirq_thread(comms_.name(header.pid));
+    if (!by_task && leg->rx.queued) {
+      legs_.release_address(*leg);
+    } else if (!by_task || !delivery_.consumed_by_reader(header, *leg)) {
+      legs_.close(*leg, Outcome::consumed);
+    }
+  }
+}
+
+void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
+  const auto [leg, segment] = legs_.find(event.skbaddr);
+  const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  receiver_.processed(header, received ? leg : nullptr);
+  if (leg == nullptr) {
+    ++unknown_ends_;
+    return;
+  }
+  // Drivers set the protocol of what they receive (eth_type_trans()): this skb has never been a
+  // packet, and the one that had its address was freed without an event.
+  if (received && event.protocol == 0) {
+    ++unknown_ends_;
+    return legs_.reused(event.skbaddr);
+  }
+  if (received) leg->freed = header.time;
+  if (received && leg->rx.delivered) return legs_.release_address(*leg);
+  const bool unspecified = reasons_.unspecified(event.reason);
+  leg->reason = event.reason;
+  leg->location = event.location;
+  if (!received) return sender_.dropped(header, *leg, segment, event.skbaddr, unspecified);
+  delivery_.withdrawn(*leg);
+  legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
+}
+
+// ------------------------------------------------------------------------------ sockets
+
+void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
+  delivery_.moves_on(header.cpu);
+  if (event.skbaddr) return delivery_.received(header, receiver_.probed(header, event), event);
+  TcpProbe named = event;
+  receiver_.complete(header, named);
+  delivery_.received(header, receiver_.probed(header, named), named);
+}
+
+void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event) {
+  delivery_.retransmitted(header, event);
+}
+
+void PacketTracker::on(const EventHeader& header, const SkDataReady& event) {
+  const Receiver::Ready ready =
+      receiver_.made_ready(header, Sockets::key(event.skaddr), event.protocol);
+  delivery_.ready(header, ready.leg, ready.sure, event);
+}
+
+void PacketTracker::on(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
+  receiver_.entered_tcp(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const ProbeSockDefReadable& event) {
+  const Receiver::Ready ready = receiver_.made_readable(header, Sockets::key(event.skaddr));
+  if (ready.leg == nullptr) return;
+  delivery_.ready(header, ready.leg, ready.sure, {event.skaddr, ready.protocol});
+}
+void PacketTracker::on(const EventHeader& header, const ProbeUdpEnqueue& event) {
+  receiver_.udp_enqueued(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const ProbeSkbGroReceive& event) {
+  receiver_.gro_received(header, event);
+}
+
+void PacketTracker::on(const EventHeader& header, const SkbCopyDatagramIovec& event) {
+  LiveLeg* leg = legs_.find(event.skbaddr).leg;
+  if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
+  delivery_.copied(header, event, leg);
+}
+
+void PacketTracker::on(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
+  delivery_.space_adjusted(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const SockSendLength& event) {
+  delivery_.send_length(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const SockRecvLength& event) {
+  delivery_.recv_length(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const InetSockSetState& event) {
+  receiver_.state_changed(header, event);
+  delivery_.closed(event);
+}
+
+// ------------------------------------------------------------------------------ tasks
+
+void PacketTracker::on(const EventHeader& header, const SchedWaking& event) {
+  delivery_.waking(header, event.pid);
+}
+// Written on the woken task's CPU, perhaps: without sched_waking, what woke it is not known.
+void PacketTracker::on(const EventHeader& header, const SchedWakeup& event) {
+  delivery_.waking(header, event.pid);
+}
+void PacketTracker::on(const EventHeader& header, const SchedSwitch& event) {
+  delivery_.switched(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const SysEnter& event) {
+  delivery_.call_entered(header, event.family_member, peeks(event));
+}
+void PacketTracker::on(const EventHeader& header, const SysExit& event) {
+  delivery_.call_returned(header, event.ret);
+}
+void PacketTracker::on(const EventHeader& header, const RawSysEnter&) {
+  delivery_.call_entered(header, "?", false);
+}
+void PacketTracker::on(const EventHeader& header, const RawSysExit& event) {
+  delivery_.call_returned(header, event.ret);
+}
+
+// ------------------------------------------------------------------------------ bookkeeping
+
+void PacketTracker::on_loss(const LossWindow& window) {
+  if (runs_ != nullptr) runs_->lost(window);
+  legs_.on_loss(window);
+  receiver_.on_loss(window.cpu);
+  sender_.on_loss(window.cpu);
+  delivery_.on_loss(window.cpu);
+}
+
+void PacketTracker::finish() {
+  delivery_.finish();
+  legs_.finish();
+}
+
+}  // namespace skbtrail::track

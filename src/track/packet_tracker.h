@@ -1,0 +1,116 @@
+// Packets, from the wire or the send call to the return of the call that read them.
+//
+// Every event goes to the parts it concerns, in the order in which they are named here: what runs
+// on its CPU (NetRxContext), who receives (Receiver), who sends (Sender), sockets and tasks
+// (Delivery). They share the table of living packets (LegTable), which hands each one to the sink
+// when it has ended. What every rule rests on stands in those files.
+#pragma once
+
+#include <cstdint>
+
+#include "event/irq.h"
+#include "event/net.h"
+#include "event/probe.h"
+#include "event/qdisc.h"
+#include "event/sched.h"
+#include "event/skb.h"
+#include "event/sock.h"
+#include "event/syscall.h"
+#include "event/tcp.h"
+#include "stream/dispatcher.h"
+#include "track/delivery.h"
+#include "track/drop_reasons.h"
+#include "track/flow.h"
+#include "track/leg_table.h"
+#include "track/names.h"
+#include "track/receive.h"
+#include "track/run_sink.h"
+#include "track/send.h"
+
+namespace skbtrail::track {
+
+// Which of the events that only some captures have can be in this one.
+struct PacketEvents {
+  bool start_xmit = true;  // net_dev_start_xmit
+  bool waking = true;      // sched_waking; else sched_wakeup stands for it
+};
+
+class PacketTracker {
+ public:
+  // All must outlive the tracker. `comms` tells ksoftirqd from tasks that read.
+  PacketTracker(Devices& devices, const Comms& comms, const DropReasons& reasons, Flows& flows,
+                PacketSink& sink, PacketEvents events);
+
+  // To be called before the first event; both must outlive the tracker.
+  void also_tell(LegSink& sink) { legs_.also_tell(sink); }
+  void also_tell(RunSink& sink) { runs_ = &sink; }
+
+  // To everything below.
+  void subscribe(stream::Dispatcher& dispatcher);
+
+  void on(const EventHeader&, const IrqHandlerEntry&);
+  void on(const EventHeader&, const IrqHandlerExit&);
+  void on(const EventHeader&, const SoftirqRaise&);
+  void on(const EventHeader&, const SoftirqEntry&);
+  void on(const EventHeader&, const SoftirqExit&);
+  void on(const EventHeader&, const NapiPoll&);
+  void on(const EventHeader&, const NapiGroReceiveEntry&);
+  void on(const EventHeader&, const NapiGroFragsEntry&);
+  void on(const EventHeader&, const NapiGroReceiveExit&);
+  void on(const EventHeader&, const NapiGroFragsExit&);
+  void on(const EventHeader&, const NetifRx&);
+  void on(const EventHeader&, const NetifReceiveSkbEntry&);
+  void on(const EventHeader&, const NetifReceiveSkbListEntry&);
+  void on(const EventHeader&, const NetifReceiveSkb&);
+  void on(const EventHeader&, const NetDevQueue&);
+  void on(const EventHeader&, const QdiscEnqueue&);
+  void on(const EventHeader&, const QdiscDequeue&);
+  void on(const EventHeader&, const NetDevStartXmit&);
+  void on(const EventHeader&, const NetDevXmit&);
+  void on(const EventHeader&, const ConsumeSkb&);
+  void on(const EventHeader&, const KfreeSkb&);
+  void on(const EventHeader&, const SkbCopyDatagramIovec&);
+  void on(const EventHeader&, const TcpProbe&);
+  void on(const EventHeader&, const TcpRetransmitSkb&);
+  void on(const EventHeader&, const TcpRcvSpaceAdjust&);
+  void on(const EventHeader&, const SkDataReady&);
+  void on(const EventHeader&, const SockSendLength&);
+  void on(const EventHeader&, const SockRecvLength&);
+  void on(const EventHeader&, const InetSockSetState&);
+  void on(const EventHeader&, const ProbeTcpRcvEstablished&);
+  void on(const EventHeader&, const ProbeSockDefReadable&);
+  void on(const EventHeader&, const ProbeUdpEnqueue&);
+  void on(const EventHeader&, const ProbeSkbGroReceive&);
+  void on(const EventHeader&, const SchedWaking&);
+  void on(const EventHeader&, const SchedWakeup&);
+  void on(const EventHeader&, const SchedSwitch&);
+  void on(const EventHeader&, const SysEnter&);
+  void on(const EventHeader&, const SysExit&);
+  void on(const EventHeader&, const RawSysEnter&);
+  void on(const EventHeader&, const RawSysExit&);
+  void on_loss(const LossWindow&);
+
+  // After the last event: packets that still live end as open.
+  void finish();
+
+  const LegCounters& counters() const { return legs_.counters(); }
+  const SendCounters& send_counters() const { return sender_.counters(); }
+  const DeliveryCounters& delivery_counters() const { return delivery_.counters(); }
+  // Frees of skbs that were no packet we know: unix, netlink, taps.
+  std::uint64_t unknown_ends() const { return unknown_ends_; }
+
+ private:
+  Devices& devices_;
+  const Comms& comms_;
+  const DropReasons& reasons_;
+  bool has_waking_;
+  RunSink* runs_ = nullptr;
+  Devices handlers_;  // names of interrupt handlers: as few and as repetitive as devices
+  LegTable legs_;
+  Receiver receiver_;
+  Sender sender_;
+  Delivery delivery_;
+  std::uint64_t unknown_ends_ = 0;
+};
+
+}  // namespace skbtrail::track

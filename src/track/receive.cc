@@ -1,0 +1,498 @@
+#include "track/receive.h"
+
+#include <algorithm>
+
+#include "track/context.h"
+#include "track/socket.h"
+
+namespace skbtrail::track {
+namespace {
+
+// An Ethernet header that was pulled on receive is pushed back before the packet is sent on.
+bool could_be_forwarded(std::uint32_t received_len, std::uint32_t queued_len) {
+  constexpr std::uint32_t kEthernetHeader = 14;
+  constexpr std::uint32_t kVlanTag = 4;
+  return queued_len == received_len || queued_len == received_len + kEthernetHeader ||
+         queued_len == received_len + kEthernetHeader + kVlanTag;
+}
+
+// The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
+constexpr std::uint32_t kLeastHeaders = 40;  // IPv4 + TCP
+constexpr std::uint32_t kMostHeaders = 120;  // with all options
+bool are_headers(std::uint64_t bytes) {
+  return bytes >= kLeastHeaders && bytes <= kMostHeaders && bytes % 4 == 0;
+}
+bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
+  return received_len >= data_len + kLeastHeaders && received_len <= data_len + kMostHeaders;
+}
+
+// Does a connection change like that only because a segment came? Then it was one that waited while
+// a task had locked the socket (tcp_v4_rcv() queues it, release_sock() works it off).
+bool comes_of_a_segment(const InetSockSetState& event) {
+  switch (event.oldstate) {
+    case kTcpSynSent:
+    case kTcpSynRecv:
+      return event.newstate == kTcpEstablished;
+    case kTcpFinWait1:
+    case kTcpFinWait2:
+    case kTcpClosing:
+    case kTcpLastAck:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// How long a task may keep its socket locked while packets wait for it, and how many may do so.
+constexpr Nanoseconds kMaxBacklogWait = 1'000'000'000;
+constexpr std::size_t kMaxParked = 2048;
+
+// More than a NAPI poll can put into a list (gro_normal_one(): 8; a poll's budget: 64 to 300).
+constexpr std::size_t kMaxUnmatched = 512;
+
+}  // namespace
+
+bool Receiver::take(std::vector<LegRef>& list, const LiveLeg* leg) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].get() != leg) continue;
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+    return true;
+  }
+  return false;
+}
+
+// The oldest that still waits; who has died or gone on is dropped.
+LiveLeg* Receiver::oldest(std::vector<LegRef>& list) {
+  const auto waits = [](const LegRef& ref) {
+    const LiveLeg* leg = ref.get();
+    return leg != nullptr && !leg->rx.control && !leg->stages.has(Stage::proto);
+  };
+  std::size_t dead = 0;
+  while (dead < list.size() && !waits(list[dead])) ++dead;
+  for (std::size_t i = 0; i < dead; ++i) let_go(list[i]);
+  list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dead));
+  return list.empty() ? nullptr : list.front().get();
+}
+
+// ------------------------------------------------------------------------------ births and hops
+
+void Receiver::mark(LiveLeg& leg, const EventHeader& header, const Cpu& cpu, DeviceId device) {
+  leg.rx.cpu = header.cpu;
+  leg.rx.last_device = device;
+  leg.rx.run = cpu.context.run();
+  leg.rx.poll = cpu.context.poll();
+  leg.rx.batch = cpu.batch;
+}
+
+// The leg of an skb that a device hands to this machine. It may be one that another device of this
+// machine is sending: lo and veth pass the very same skb.
+LiveLeg& Receiver::enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
+                         std::uint32_t len) {
+  cpu.context.receive(header);
+  const auto [leg, segment] = legs_.find(address);
+  const bool sending = leg != nullptr && leg->direction == LegDirection::tx;
+  if (sending && (leg->tx.starts_open > 0 || leg->tx.sent || !has_start_xmit_)) {
+    leg->handed_over = true;
+    if (segment) return enter_segment(header, cpu, *leg, address, device, len);
+    LiveLeg& received = legs_.go_on(*leg, header, LegDirection::rx, device, len);
+    received.flow = flows_.reversed(leg->flow);
+    mark(received, header, cpu, device);
+    if (sent_and_gone(*leg)) legs_.close(*leg, sent_outcome(*leg));
+    return received;
+  }
+  LiveLeg& received = legs_.start(header, LegDirection::rx, address, device, len);
+  mark(received, header, cpu, device);
+  return received;
+}
+
+// What software GSO cut off a packet is received as a packet of its own.
+LiveLeg& Receiver::enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,
+                                 SkbAddr address, DeviceId device, std::uint32_t len) {
+  const std::uint64_t parent = sent.head->id;
+  const FlowId flow = flows_.reversed(sent.flow);
+  LiveLeg& received = legs_.start(header, LegDirection::rx, address, device, len);
+  received.parent = parent;
+  received.flow = flow;
+  mark(received, header, cpu, device);
+  return received;
+}
+
+void Receiver::gro_entry(const EventHeader& header, SkbAddr address, std::string_view device,
+                         std::uint32_t len) {
+  Cpu& cpu = this->cpu(header.cpu);
+  LiveLeg& leg = enter(header, cpu, address, devices_.id(device, header.time), len);
+  leg.stages.set(Stage::gro, header.time);
+  cpu.context.set_stages(leg.stages, leg.head == &leg ? 0 : leg.birth);
+  cpu.in_gro = &leg;
+  cpu.flushed = cpu.taker = LegRef();
+}
+
+// Which held skb took it is in no event but a probe's. Clear when this segment was the last that
+// skb could take and it was passed on at once (dev_gro_receive(), net/core/gro.c: a merge that
+// completes an skb calls napi_gro_complete() before it returns), when both were cut off the same
+// packet, and when one only is held; else the last of its flow or device.
+Receiver::Merged Receiver::merged_into(const Cpu& cpu, const LiveLeg& leg) {
+  if (LiveLeg* taker = cpu.taker.get(); taker != nullptr) return {taker, true};
+  if (LiveLeg* flushed = cpu.flushed.get(); flushed != nullptr) return {flushed, true};
+  LiveLeg* sibling = nullptr;
+  LiveLeg* same_flow = nullptr;
+  LiveLeg* last = nullptr;
+  std::size_t candidates = 0;
+  for (const LegRef& ref : cpu.held) {
+    LiveLeg* held = ref.get();
+    if (held == nullptr || held->rx.stacked || held->device != leg.device) continue;
+    ++candidates;
+    last = held;
+    if (held->flow != kNoFlow && held->flow == leg.flow) same_flow = held;
+    if (held->parent != 0 && held->parent == leg.parent) sibling = held;
+  }
+  if (sibling != nullptr) return {sibling, true};
+  return {same_flow != nullptr ? same_flow : last, candidates == 1};
+}
+
+void Receiver::gro_exit(const EventHeader& header, std::int32_t ret) {
+  Cpu& cpu = this->cpu(header.cpu);
+  LiveLeg* leg = cpu.in_gro.get();
+  cpu.in_gro = LegRef();
+  if (leg == nullptr) return;
+  if (ret == kGroHeld) {
+    if (cpu.held.size() >= kMaxUnmatched) cpu.held.erase(cpu.held.begin());
+    cpu.held.push_back(leg);
+  } else if (ret == kGroMerged || ret == kGroMergedFree) {
+    const auto [into, sure] = merged_into(cpu, *leg);
+    if (into != nullptr) {
+      leg->merged_into = into->head->id;
+      ++into->segments;
+      if (!sure) leg->confidence = Confidence::inferred;
+    }
+    legs_.close(*leg, Outcome::merged);
+  }
+}
+
+void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  const LiveLeg* leg = cpu.in_gro.get();
+  if (leg == nullptr || leg->skbaddr != event.skbaddr) return;
+  cpu.taker = legs_.find(event.held).leg;
+}
+
+void Receiver::handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
+                           std::uint32_t len) {
+  Cpu& cpu = this->cpu(header.cpu);
+  const DeviceId id = devices_.id(device, header.time);
+  LiveLeg* leg = legs_.find(address).leg;
+  // netif_rx_entry and netif_rx tell of the same skb.
+  if (leg != nullptr && leg->direction == LegDirection::rx && !leg->rx.stacked &&
+      leg->device == id) {
+    return;
+  }
+  enter(header, cpu, address, id, len);
+}
+
+LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  const DeviceId device = devices_.id(event.device, header.time);
+  cpu.context.receive(header);
+  if (cpu.has_processed) {
+    ++cpu.batch;
+    for (const LegRef& ref : cpu.unmatched) park(ref);
+    cpu.unmatched.clear();
+  }
+  cpu.has_processed = false;
+  cpu.changed = SockAddr{};
+  cpu.current = LegRef();
+
+  LiveLeg* leg = legs_.find(event.skbaddr).leg;
+  const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  if (received && leg->rx.stacked) {
+    const bool hop = leg->rx.cpu == header.cpu && leg->rx.run == cpu.context.run() &&
+                     leg->rx.poll == cpu.context.poll() && leg->rx.last_device != device &&
+                     !leg->rx.has_data && !leg->rx.delivered;
+    if (hop) {
+      ++leg->hops;
+      leg->rx.stack_len = event.len;
+      mark(*leg, header, cpu, device);
+      return nullptr;
+    }
+    leg = nullptr;
+  }
+  if (leg == nullptr || !received) {
+    leg = &enter(header, cpu, event.skbaddr, device, event.len);
+  }
+  if (take(cpu.held, leg) && cpu.in_gro.get() != nullptr) cpu.flushed = leg;
+  leg->rx.stacked = true;
+  leg->rx.stack_len = event.len;
+  leg->stages.set(Stage::stack, header.time);
+  // What entered GRO has the stages of the poll that brought it; RPS may have moved it since. What
+  // was queued (netif_rx) waited for a run that was raised later.
+  if (!leg->stages.has(Stage::gro)) {
+    const bool from_driver = leg->birth == header.time && leg->head == leg;
+    cpu.context.set_stages(leg->stages, from_driver ? 0 : leg->birth);
+  }
+  mark(*leg, header, cpu, device);
+  leg->stack_cpu = header.cpu;
+  leg->run = cpu.context.run();
+  wait(cpu, *leg);
+  return leg;
+}
+
+void Receiver::wait(Cpu& cpu, LiveLeg& leg) {
+  if (cpu.unmatched.size() >= kMaxUnmatched) {
+    park(cpu.unmatched.front());
+    cpu.unmatched.erase(cpu.unmatched.begin());
+  }
+  leg.rx.waiting = true;
+  cpu.unmatched.push_back(&leg);
+}
+
+// ------------------------------------------------------------------------------ the backlog
+
+void Receiver::park(const LegRef& ref) {
+  const LiveLeg* leg = ref.get();
+  if (leg == nullptr || !leg->rx.waiting || leg->rx.control) return let_go(ref);
+  parked_.push_back(ref);
+  while (!parked_.empty()) {
+    const LiveLeg* oldest = parked_.front().get();
+    const bool may_wait = oldest != nullptr && oldest->rx.waiting && parked_.size() <= kMaxParked &&
+                          leg->birth <= oldest->birth + kMaxBacklogWait;
+    if (may_wait) return;
+    let_go(parked_.front());
+    parked_.pop_front();
+  }
+}
+
+// Nothing more will be heard of it, unless its address is.
+void Receiver::let_go(const LegRef& ref) {
+  LiveLeg* leg = ref.get();
+  if (leg == nullptr || !leg->rx.waiting) return;
+  leg->rx.waiting = false;
+  if (leg->owns_address || leg->rx.delivered) return;
+  legs_.close(*leg, leg->rx.control ? Outcome::consumed : Outcome::unknown,
+              UnknownCause::address_reused);
+}
+
+FlowId Receiver::flow_of(const LiveLeg& leg) {
+  if (leg.flow != kNoFlow || leg.previous == nullptr) return leg.flow;
+  return flows_.reversed(leg.previous->flow);
+}
+
+// Problem: the event has more data than the packet `first` can carry; whose? Those that came right
+// behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
+// headers of the same length. Uncertain where other flows wait too and nothing tells whose is
+// whose.
+void Receiver::coalesced_behind(const LiveLeg& first, const TcpProbe& event, Probed& probed) {
+  candidates_.clear();
+  coalesced_.clear();
+  const FlowId flow = track::flow_of(flows_, event);
+  const auto consider = [&](const LegRef& ref) {
+    LiveLeg* leg = ref.get();
+    if (leg == nullptr || leg == &first || !leg->rx.waiting || leg->rx.control) return;
+    if (leg->rx.last_device != first.rx.last_device) return;
+    if (leg->stages[Stage::stack] < first.stages[Stage::stack]) return;
+    const FlowId its_flow = flow_of(*leg);
+    if (its_flow != kNoFlow && flow != kNoFlow && its_flow != flow) return;
+    candidates_.push_back(leg);
+  };
+  for (const LegRef& ref : parked_) consider(ref);
+  for (const Cpu& cpu : cpus_) {
+    for (const LegRef& ref : cpu.unmatched) consider(ref);
+  }
+  std::stable_sort(candidates_.begin(), candidates_.end(), [](const LiveLeg* a, const LiveLeg* b) {
+    return a->stages[Stage::stack] < b->stages[Stage::stack];
+  });
+  std::uint64_t sum = first.rx.stack_len;
+  for (LiveLeg* leg : candidates_) {
+    sum += leg->rx.stack_len;
+    coalesced_.push_back(leg);
+    if (sum < event.data_len) continue;
+    const std::uint64_t headers = sum - event.data_len;
+    const std::uint64_t packets = coalesced_.size() + 1;
+    if (headers % packets != 0 || !are_headers(headers / packets)) continue;
+    probed.headers = static_cast<std::uint32_t>(headers / packets);
+    for (LiveLeg* found : coalesced_) {
+      found->rx.waiting = false;
+      found->confidence = std::max(found->confidence, Confidence::inferred);
+    }
+    probed.coalesced = coalesced_;
+    return;
+  }
+}
+
+// ------------------------------------------------------------------------------ the protocol
+
+// In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits. In a task
+// it is one that waited while the task had locked its socket.
+LiveLeg* Receiver::take_fitting(Cpu& cpu, std::uint32_t data_len, bool waited) {
+  for (std::size_t i = 0; i < cpu.unmatched.size(); ++i) {
+    LiveLeg* leg = cpu.unmatched[i].get();
+    if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
+    cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
+    leg->rx.waiting = false;
+    if (legs_.find(leg->skbaddr).leg != leg) {
+      legs_.close(*leg, Outcome::unknown, UnknownCause::address_reused);
+      return nullptr;
+    }
+    if (i > 0 || waited) leg->confidence = std::max(leg->confidence, Confidence::inferred);
+    return leg;
+  }
+  return nullptr;
+}
+
+// A task works on what has waited for it, received on any CPU, and the event does not name it: the
+// oldest of its flow that has so much data, alone or with those behind it.
+void Receiver::take_waiting(const TcpProbe& event, Probed& probed) {
+  const FlowId flow = track::flow_of(flows_, event);
+  std::vector<LiveLeg*> waiting;
+  const auto consider = [&](const LegRef& ref) {
+    LiveLeg* leg = ref.get();
+    if (leg == nullptr || !leg->rx.waiting || leg->rx.control) return;
+    const FlowId its_flow = flow_of(*leg);
+    if (its_flow == kNoFlow || its_flow == flow) waiting.push_back(leg);
+  };
+  for (const LegRef& ref : parked_) consider(ref);
+  for (const Cpu& cpu : cpus_) {
+    for (const LegRef& ref : cpu.unmatched) consider(ref);
+  }
+  for (LiveLeg* leg : waiting) {
+    if (!could_carry(leg->rx.stack_len, event.data_len)) {
+      coalesced_behind(*leg, event, probed);
+      if (probed.coalesced.empty()) continue;
+    }
+    probed.leg = leg;
+    leg->rx.waiting = false;
+    leg->confidence = std::max(leg->confidence, Confidence::inferred);
+    for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
+    return;
+  }
+}
+
+Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.has_processed = true;
+  LiveLeg* leg = nullptr;
+  if (event.skbaddr) {
+    leg = legs_.find(*event.skbaddr).leg;
+    if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
+    if (leg != nullptr) {
+      take(cpu.unmatched, leg);
+      leg->rx.waiting = false;
+    }
+  } else {
+    leg = take_fitting(cpu, event.data_len, in_task(header));
+  }
+  Probed probed{leg, {}, 0};
+  if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
+    take_waiting(event, probed);
+    leg = probed.leg;
+  }
+  cpu.current = leg;
+  const bool too_much = leg != nullptr && leg->rx.stack_len < event.data_len + kLeastHeaders;
+  if (too_much && in_task(header) && probed.coalesced.empty())
+    coalesced_behind(*leg, event, probed);
+  // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
+  if (!probed.coalesced.empty() && leg->rx.stack_len == probed.headers) {
+    cpu.current = probed.coalesced.front();
+  }
+  return probed;
+}
+
+Receiver::Ready Receiver::made_ready(const EventHeader& header, std::uint64_t socket,
+                                     std::uint16_t protocol) {
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.has_processed = true;
+  LiveLeg* leg = cpu.current.get();
+  // Before 6.12 the bytes' socket is known by its cookie only.
+  if (leg != nullptr && (leg->rx.socket == socket || !Sockets::is_address(leg->rx.socket))) {
+    return {leg, true};
+  }
+  if (protocol != kProtocolUdp) return {};
+  if (LiveLeg* datagram = cpu.datagram.get();
+      datagram != nullptr && cpu.datagram_socket == socket) {
+    cpu.datagram = LegRef();
+    return {datagram, true};
+  }
+  if (in_task(header)) return {};
+  leg = oldest(cpu.unmatched);
+  const bool sure = cpu.unmatched.size() == 1;
+  if (leg != nullptr) {
+    cpu.unmatched.erase(cpu.unmatched.begin());
+    leg->rx.waiting = false;
+  }
+  return {leg, sure};
+}
+
+Receiver::Ready Receiver::made_readable(const EventHeader& header, std::uint64_t socket) {
+  const Cpu& cpu = this->cpu(header.cpu);
+  const LiveLeg* current = cpu.current.get();
+  const bool tcp = current != nullptr && current->rx.socket == socket;
+  if (!tcp && (cpu.datagram.get() == nullptr || cpu.datagram_socket != socket)) return {};
+  const std::uint16_t protocol = tcp ? kProtocolTcp : kProtocolUdp;
+  Ready ready = made_ready(header, socket, protocol);
+  ready.protocol = protocol;
+  return ready;
+}
+
+// The probe and tcp_probe are the first two things that tcp_rcv_established() does.
+void Receiver::complete(const EventHeader& header, TcpProbe& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  if (!cpu.segment) return;
+  event.skbaddr = cpu.segment->skbaddr;
+  event.skaddr = cpu.segment->skaddr;
+  cpu.segment.reset();
+}
+
+void Receiver::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& event) {
+  LiveLeg* leg = legs_.find(event.skbaddr).leg;
+  if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
+  processed(header, leg);
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.datagram = leg;
+  cpu.datagram_socket = Sockets::key(event.skaddr);
+}
+
+// tcp_rcv_state_process() and tcp_rcv_synsent_state_process() free the segment that completed a
+// handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
+void Receiver::state_changed(const EventHeader& header, const InetSockSetState& event) {
+  if (in_task(header) && !comes_of_a_segment(event)) return;
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.has_processed = true;
+  // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED (tcp_check_req()), or
+  // from FIN_WAIT1 to FIN_WAIT2 to CLOSE.
+  if (cpu.changed == event.skaddr) return;
+  cpu.changed = event.skaddr;
+  LiveLeg* leg = oldest(cpu.unmatched);
+  if (leg == nullptr) return;
+  if (cpu.unmatched.size() > 1 || in_task(header)) leg->confidence = Confidence::inferred;
+  cpu.unmatched.erase(cpu.unmatched.begin());
+  leg->rx.control = true;
+  leg->rx.waiting = false;
+}
+
+void Receiver::processed(const EventHeader& header, LiveLeg* leg) {
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.has_processed = true;
+  if (leg == nullptr) return;
+  take(cpu.unmatched, leg);
+  leg->rx.waiting = false;
+}
+
+bool Receiver::is_forward(const EventHeader& header, const LiveLeg& leg, DeviceId device,
+                          std::uint32_t len) {
+  const Cpu& cpu = this->cpu(header.cpu);
+  return leg.rx.stacked && leg.rx.cpu == header.cpu && leg.rx.run == cpu.context.run() &&
+         leg.rx.batch == cpu.batch && !leg.rx.has_data && leg.rx.last_device != device &&
+         could_be_forwarded(leg.rx.stack_len, len);
+}
+
+void Receiver::on_loss(CpuId id) {
+  Cpu& cpu = this->cpu(id);
+  cpu.context.on_loss();
+  cpu.in_gro = cpu.flushed = cpu.taker = cpu.current = cpu.datagram = LegRef();
+  cpu.segment.reset();
+  cpu.held.clear();
+  for (const LegRef& ref : cpu.unmatched) let_go(ref);
+  cpu.unmatched.clear();
+  cpu.has_processed = true;
+}
+
+}  // namespace skbtrail::track

@@ -1,0 +1,141 @@
+// The receive rules: from the driver, or from a sender on this machine, through GRO to the
+// protocol.
+//
+// Problem. Half of the events do not name an skb (GRO's exit, sk_data_ready, tcp_probe
+// before 6.12), and half of the ends have no event. Rules. A packet is born where the driver hands
+// it over (napi_gro_receive_entry, netif_rx, netif_receive_skb_entry), else at netif_receive_skb. A
+// second netif_receive_skb in the same NAPI poll on another device is a hop (bridge, VLAN, tunnel).
+// GRO's exit belongs to the last entry of its CPU (napi_gro_receive() does not nest). Packets wait
+// per CPU, in the order of netif_receive_skb, for the protocol event that is theirs: one that names
+// an skb takes that one out, one that does not takes the oldest that fits. What happened between
+// two receives separates batches: who is left of the batch before ended without an event, or waits
+// in the backlog of a socket that a task has locked. There TCP coalesces too (tcp_add_backlog(),
+// net/ipv4/tcp_ipv4.c, since 4.20): the probe of the first then has the bytes of those behind it,
+// whose skbs were freed without an event.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "event/net.h"
+#include "event/probe.h"
+#include "event/sock.h"
+#include "event/tcp.h"
+#include "track/flow.h"
+#include "track/leg_table.h"
+#include "track/names.h"
+#include "track/net_rx_context.h"
+
+namespace skbtrail::track {
+
+class Receiver {
+ public:
+  // `has_start_xmit`: the trace can have net_dev_start_xmit events.
+  Receiver(LegTable& legs, Devices& devices, Flows& flows, bool has_start_xmit)
+      : legs_(legs), devices_(devices), flows_(flows), has_start_xmit_(has_start_xmit) {}
+
+  NetRxContext& context(CpuId cpu) { return this->cpu(cpu).context; }
+
+  void gro_entry(const EventHeader& header, SkbAddr address, std::string_view device,
+                 std::uint32_t len);
+  void gro_exit(const EventHeader& header, std::int32_t ret);
+  // netif_rx, netif_receive_skb_entry, netif_receive_skb_list_entry.
+  void handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
+                   std::uint32_t len);
+  // Its leg; null when it is a hop of one that was received before.
+  LiveLeg* stack(const EventHeader& header, const NetifReceiveSkb& event);
+
+  // The leg a tcp_probe is about; null when it is none we know. It waits no longer. `coalesced` are
+  // those behind it whose data is in the event's data_len, in order; valid until the next call.
+  struct Probed {
+    LiveLeg* leg = nullptr;
+    std::span<LiveLeg* const> coalesced;
+    std::uint32_t headers = 0;  // bytes of each of their lengths that are no data
+  };
+  Probed probed(const EventHeader& header, const TcpProbe& event);
+  // The leg whose data made a socket ready: `socket` holds the bytes of the one being processed, or
+  // it is a datagram that waits. `sure`: nothing else could have been meant.
+  struct Ready {
+    LiveLeg* leg = nullptr;
+    bool sure = true;
+    std::uint16_t protocol = 0;
+  };
+  Ready made_ready(const EventHeader& header, std::uint64_t socket, std::uint16_t protocol);
+  // The same of a call of sock_def_readable(), which tells no protocol: null when it is no
+  // packet's.
+  Ready made_readable(const EventHeader& header, std::uint64_t socket);
+
+  // What probes say (event/probe.h): completes the tcp_probe that follows on this CPU, ...
+  void entered_tcp(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
+    cpu(header.cpu).segment = event;
+  }
+  void complete(const EventHeader& header, TcpProbe& event);
+  // ... names the datagram whose socket becomes ready next, ...
+  void udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& event);
+  // ... and the packet that takes the one which is in GRO now.
+  void gro_received(const EventHeader& header, const ProbeSkbGroReceive& event);
+
+  // A connection changed its state while the softirq worked on a segment: that one is used up.
+  void state_changed(const EventHeader& header, const InetSockSetState& event);
+  // The skb's end, or its way on, was seen: nobody waits for it.
+  void processed(const EventHeader& header, LiveLeg* leg);
+  // Is this net_dev_queue the forwarding of that received packet?
+  bool is_forward(const EventHeader& header, const LiveLeg& leg, DeviceId device,
+                  std::uint32_t len);
+
+  void on_loss(CpuId id);
+
+ private:
+  struct Cpu {
+    NetRxContext context;
+    LegRef in_gro;
+    std::vector<LegRef> held;       // by GRO
+    LegRef flushed;                 // by the call of GRO that is going on
+    LegRef taker;                   // of the one in GRO, as a probe named it
+    std::vector<LegRef> unmatched;  // received, no protocol event yet, in order
+    LegRef current;                 // whose bytes a socket took last
+    LegRef datagram;                // that a socket took last, as a probe named it
+    std::uint64_t datagram_socket = 0;
+    std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
+    SockAddr changed{};  // the connection that changed its state last, since the last receive
+    bool has_processed = false;  // something, since then
+    std::uint32_t batch = 0;
+  };
+
+  Cpu& cpu(CpuId id) {
+    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
+    return cpus_[id];
+  }
+  LiveLeg& enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
+                 std::uint32_t len);
+  LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent, SkbAddr address,
+                         DeviceId device, std::uint32_t len);
+  void mark(LiveLeg& leg, const EventHeader& header, const Cpu& cpu, DeviceId device);
+  void wait(Cpu& cpu, LiveLeg& leg);
+  void park(const LegRef& ref);
+  void let_go(const LegRef& ref);
+  void coalesced_behind(const LiveLeg& first, const TcpProbe& event, Probed& probed);
+  void take_waiting(const TcpProbe& event, Probed& probed);
+  FlowId flow_of(const LiveLeg& leg);
+  LiveLeg* take_fitting(Cpu& cpu, std::uint32_t data_len, bool waited);
+  struct Merged {
+    LiveLeg* into = nullptr;  // null when it is unknown
+    bool sure = false;
+  };
+  static Merged merged_into(const Cpu& cpu, const LiveLeg& leg);
+  static bool take(std::vector<LegRef>& list, const LiveLeg* leg);
+  LiveLeg* oldest(std::vector<LegRef>& list);
+
+  LegTable& legs_;
+  Devices& devices_;
+  Flows& flows_;
+  bool has_start_xmit_;
+  std::vector<Cpu> cpus_;
+  std::deque<LegRef> parked_;  // may lie in a backlog, oldest first
+  std::vector<LiveLeg*> candidates_, coalesced_;
+};
+
+}  // namespace skbtrail::track

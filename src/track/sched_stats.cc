@@ -1,0 +1,216 @@
+#include "track/sched_stats.h"
+
+#include <algorithm>
+#include <boost/container_hash/hash.hpp>
+
+namespace skbtrail::track {
+namespace {
+
+Waker waker_of(const EventHeader& header, const TaskLife& current) {
+  if ((header.flags & kFlagHardirq) != 0) return {WakerKind::hardirq, 0};
+  if ((header.flags & kFlagSoftirq) != 0) return {WakerKind::softirq, 0};
+  return {WakerKind::task, current.id};
+}
+
+}  // namespace
+
+std::size_t hash_value(const WaitPlace& place) {
+  std::size_t seed = 0;
+  boost::hash_combine(seed, place.call);
+  boost::hash_combine(seed, place.state);
+  return seed;
+}
+
+std::size_t hash_value(const Waker& waker) {
+  std::size_t seed = 0;
+  boost::hash_combine(seed, static_cast<int>(waker.kind));
+  boost::hash_combine(seed, waker.task);
+  return seed;
+}
+
+SchedStats::SchedStats(TaskTimes& times, SyscallNames& names, std::vector<SwitchReading> readings,
+                       SwitchSink* sink)
+    : times_(times), names_(names), readings_(std::move(readings)), sink_(sink) {
+  for (const SwitchReading& reading : readings_) {
+    PidReadings& known = by_pid_[reading.pid];
+    (reading.at_stop ? known.stop : known.start) = &reading;
+  }
+}
+
+void SchedStats::subscribe(stream::Dispatcher& dispatcher) {
+  TaskTimes::subscribe(dispatcher, *this);
+  dispatcher.subscribe<RawSysEnter>(*this);
+  dispatcher.subscribe<RawSysExit>(*this);
+  dispatcher.subscribe_family<SysEnter>(*this);
+  dispatcher.subscribe_family<SysExit>(*this);
+}
+
+SchedTask& SchedStats::task(const TaskLife& life) {
+  while (life.id >= tasks_.size()) {
+    SchedTask& task = tasks_.emplace_back();
+    task.life = &times_.lives()[tasks_.size() - 1];
+    add_readings(task);
+  }
+  return tasks_[life.id];
+}
+
+void SchedStats::add_readings(SchedTask& task) {
+  const TaskLife& life = *task.life;
+  const auto found = by_pid_.find(life.pid);
+  if (found == by_pid_.end()) return;
+  const auto& [start, stop] = found->second;
+  if (life.born) {
+    // fork sets the counters to zero (copy_mm(), kernel/fork.c). A reading at the start is another
+    // task's, unless this one was born before it was made.
+    const bool older = start != nullptr && start->timed && life.begin <= start->from;
+    task.proc.start = older ? *start : SwitchReading{};
+    task.proc.start->timed = true;
+    if (!older) task.proc.start->from = task.proc.start->to = life.begin;
+  } else if (start != nullptr && life.begin == times_.start()) {
+    task.proc.start = *start;
+  }
+  if (stop != nullptr) task.proc.stop = *stop;
+}
+
+void SchedStats::count(ProcCount& proc, Nanoseconds time, bool voluntary) {
+  if (!proc.start || !proc.stop) return;
+  const auto& [start, stop] = std::tie(*proc.start, *proc.stop);
+  if (start.timed && time < start.from) return;
+  if (stop.timed && time > stop.to) return;
+  const bool in_reading = (start.timed && time <= start.to && start.from < start.to) ||
+                          (stop.timed && time >= stop.from);
+  if (in_reading) {
+    ++(voluntary ? proc.voluntary_in_reading : proc.involuntary_in_reading);
+  } else {
+    ++(voluntary ? proc.voluntary : proc.involuntary);
+  }
+}
+
+void SchedStats::leave(SchedTask& prev, const EventHeader& header, const SchedSwitch& event,
+                       const TaskSwitch& change) {
+  const bool voluntary = !change.prev_runnable;
+  if (prev.call_gaps != prev.life->gaps) {
+    prev.call = WaitPlace::kNoCall;
+    prev.call_gaps = prev.life->gaps;
+  }
+  const bool whole = change.prev_came && change.ran.doubtful_ns == 0;
+  if (whole) {
+    prev.run.add(change.ran.run_ns);
+    prev.stolen.add(change.ran.stolen_ns);
+  } else {
+    ++prev.left_out;
+  }
+  ++(voluntary ? prev.voluntary : prev.involuntary);
+  count(prev.proc, header.time, voluntary);
+  prev.slept = voluntary;
+  if (voluntary) {
+    prev.place = {prev.call, static_cast<std::uint32_t>(event.prev_state)};
+    ++prev.waits[prev.place].switches;
+  } else {
+    ++prev.takers[change.next->id];
+  }
+  if (sink_ == nullptr) return;
+  SwitchLine line{header.time, header.cpu, prev.life, change.next, event.prev_state,
+                  {},          {},         prev.call, prev.waker,  prev.woken_at};
+  if (prev.off_known) line.off = prev.off;
+  if (whole) line.ran = change.ran;
+  sink_->switched(line);
+}
+
+void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwitch& change) {
+  const TaskClock& off = change.off;
+  next.off = off;
+  next.off_known = change.next_left && off.doubtful_ns == 0;
+  if (next.off_known) {
+    next.runnable.add(off.runnable_ns);
+    if (off.runnable_ns > next.worst_wait) {
+      next.worst_wait = off.runnable_ns;
+      next.worst_wait_at = header.time;
+      next.worst_wait_cpu = header.cpu;
+    }
+    if (next.slept) {
+      next.blocked.add(off.blocked_ns);
+      next.waits[next.place].blocked_ns += off.blocked_ns;
+    }
+  } else if (change.next->switches > 0) {
+    ++next.left_out;
+  }
+  if (next.waker.kind == WakerKind::nobody && next.slept) {
+    next.waker = next.early_waker;
+    next.woken_at = next.early_woken_at;
+  }
+  if (next.waker.kind != WakerKind::nobody) {
+    ++next.wakers[next.waker];
+    ++next.woken;
+  }
+  next.early_waker = {};
+  const auto place = std::lower_bound(next.cpus.begin(), next.cpus.end(), header.cpu);
+  if (place == next.cpus.end() || *place != header.cpu) next.cpus.insert(place, header.cpu);
+}
+
+void SchedStats::on(const EventHeader& header, const SchedSwitch& event) {
+  const TaskSwitch change = times_.on(header, event);
+  SchedTask& prev = task(*change.prev);
+  if (event.prev_pid != 0) leave(prev, header, event, change);
+  prev.waker = {};
+  prev.woken_at = 0;
+  if (event.next_pid != 0) come(task(*change.next), header, change);
+}
+
+// Remembers who ends a sleep: found asleep, or, which shows later, on the way to sleep.
+void SchedStats::wake(const EventHeader& header, const TaskLife& life, TaskState before) {
+  SchedTask& woken = task(life);
+  const Waker waker = waker_of(header, times_.running(header));
+  if (before == TaskState::blocked && life.state == TaskState::runnable) {
+    woken.waker = waker;
+    woken.woken_at = header.time;
+  } else if (before == TaskState::running) {
+    woken.early_waker = waker;
+    woken.early_woken_at = header.time;
+  }
+}
+
+void SchedStats::on(const EventHeader& header, const SchedWaking& event) {
+  const TaskState before = times_.state(event.pid);
+  wake(header, times_.on(header, event), before);
+}
+
+// Its waker is who wrote sched_waking, when there was one: this one may come from another CPU.
+void SchedStats::on(const EventHeader& header, const SchedWakeup& event) {
+  const TaskState before = times_.state(event.pid);
+  const TaskLife& life = times_.on(header, event);
+  SchedTask& woken = task(life);
+  if (woken.early_waker.kind != WakerKind::nobody) {
+    if (before == TaskState::blocked) {
+      woken.waker = woken.early_waker;
+      woken.woken_at = woken.early_woken_at;
+    }
+    woken.early_waker = {};
+  } else if (before == TaskState::blocked) {
+    wake(header, life, before);
+  }
+}
+
+void SchedStats::on(const EventHeader& header, const SysEnter& event) {
+  names_.learn(event.nr, event.family_member);
+  set_call(header, event.nr);
+}
+
+void SchedStats::set_call(const EventHeader& header, std::int32_t number) {
+  SchedTask& caller = task(times_.running(header));
+  caller.call = number;
+  caller.call_gaps = caller.life->gaps;
+}
+
+void SchedStats::finish(Nanoseconds end) {
+  times_.finish(end);
+  if (!times_.lives().empty()) task(times_.lives().back());
+  for (SchedTask& task : tasks_) {
+    // The reading at the stop is of another task with its pid, unless it ended after that.
+    std::optional<SwitchReading>& stop = task.proc.stop;
+    const bool over = task.life->state == TaskState::gone;
+    if (over && stop && (!stop->timed || task.life->end < stop->from)) stop.reset();
+  }
+}
+
+}  // namespace skbtrail::track

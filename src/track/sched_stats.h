@@ -1,0 +1,178 @@
+// How each task was scheduled: how often it left its CPU and why, how long it ran, waited and slept
+// each time, who took its CPU, who woke it; beside what /proc counted meanwhile.
+//
+// Voluntary and involuntary are the kernel's: __schedule() counts nivcsw when the task was still
+// runnable, nvcsw when not, right before it writes sched_switch (kernel/sched/core.c, 5.4 to 6.18).
+// One case cannot be told apart: since 6.12.y try_to_block_task() makes a task runnable again when
+// a signal is pending; the event shows R, and nvcsw is counted.
+//
+// A voluntary switch happened in the system call that was entered last and has not returned, where
+// the capture has those events. Outside of one, or where calls were not recorded, only the state is
+// known.
+//
+// Durations whose begin or end was not seen, or that span a gap, are in no histogram; `left_out`
+// counts them. The sums (TaskLife::clock) have all time.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "event/sched.h"
+#include "event/syscall.h"
+#include "skbtrail/loss.h"
+#include "stream/dispatcher.h"
+#include "track/durations.h"
+#include "track/switch_counters.h"
+#include "track/syscall_names.h"
+#include "track/task_times.h"
+
+namespace skbtrail::track {
+
+// What a task slept in: a call, or none that is known, and the state it left its CPU with.
+struct WaitPlace {
+  static constexpr std::int32_t kNoCall = -1;
+  std::int32_t call = kNoCall;  // its number; see SchedStats::names()
+  std::uint32_t state = 0;      // prev_state
+  bool operator==(const WaitPlace&) const = default;
+};
+std::size_t hash_value(const WaitPlace& place);
+
+struct WaitCount {
+  std::uint64_t switches = 0;
+  Nanoseconds blocked_ns = 0;
+};
+
+enum class WakerKind : std::uint8_t { nobody, task, softirq, hardirq };
+struct Waker {
+  WakerKind kind = WakerKind::nobody;
+  std::uint32_t task = 0;  // TaskLife::id of a task
+  bool operator==(const Waker&) const = default;
+};
+std::size_t hash_value(const Waker& waker);
+
+// Switches of a task between its two readings of /proc, and those that lie inside a reading: nobody
+// can say on which side.
+struct ProcCount {
+  std::optional<SwitchReading> start, stop;  // start: zeros at its birth, when it was born later
+  std::uint64_t voluntary = 0;
+  std::uint64_t involuntary = 0;
+  std::uint64_t voluntary_in_reading = 0;
+  std::uint64_t involuntary_in_reading = 0;
+};
+
+struct SchedTask {
+  const TaskLife* life = nullptr;
+  std::uint64_t voluntary = 0;
+  std::uint64_t involuntary = 0;
+  Durations run, stolen;  // of each time it had a CPU
+  Durations runnable;     // of each time it waited for one
+  Durations blocked;      // of each sleep
+  std::uint64_t left_out = 0;
+  Nanoseconds worst_wait = 0;     // of `runnable`
+  Nanoseconds worst_wait_at = 0;  // its end
+  CpuId worst_wait_cpu = 0;
+  boost::unordered_flat_map<WaitPlace, WaitCount> waits;
+  boost::unordered_flat_map<std::uint32_t, std::uint64_t> takers;  // by TaskLife::id
+  boost::unordered_flat_map<Waker, std::uint64_t> wakers;          // of sleeps that ended
+  std::uint64_t woken = 0;
+  std::uint64_t woken_by_packets = 0;  // set by whoever tracks packets
+  std::vector<CpuId> cpus;             // in order
+  ProcCount proc;
+
+ private:
+  friend class SchedStats;
+  std::int32_t call = WaitPlace::kNoCall;
+  std::uint32_t call_gaps = 0;  // TaskLife::gaps when `call` was known
+  bool slept = false;           // its last switch away was voluntary
+  WaitPlace place;
+  Waker waker, early_waker;
+  Nanoseconds woken_at = 0, early_woken_at = 0;
+  TaskClock off;  // before it runs now
+  bool off_known = false;
+};
+
+// One switch away from a task, and what came before it.
+struct SwitchLine {
+  Nanoseconds time = 0;
+  CpuId cpu = 0;
+  const TaskLife* task = nullptr;
+  const TaskLife* next = nullptr;
+  std::int64_t prev_state = 0;
+  std::optional<TaskClock> off;  // since it left its CPU before; none when that was not seen
+  std::optional<TaskClock> ran;  // since it came
+  std::int32_t call = WaitPlace::kNoCall;
+  Waker waker;               // who ended its sleep before it ran
+  Nanoseconds woken_at = 0;  // sched_waking of that
+};
+
+class SwitchSink {
+ public:
+  virtual ~SwitchSink() = default;
+  virtual void switched(const SwitchLine& line) = 0;
+};
+
+class SchedStats {
+ public:
+  // All must outlive the tracker. `readings`: what /proc counted, empty when nothing is known or
+  // when not all of the capture is read.
+  SchedStats(TaskTimes& times, SyscallNames& names, std::vector<SwitchReading> readings,
+             SwitchSink* sink = nullptr);
+  SchedStats(const SchedStats&) = delete;
+  SchedStats& operator=(const SchedStats&) = delete;
+
+  // To everything below. TaskTimes sees them through this tracker, not by itself.
+  void subscribe(stream::Dispatcher& dispatcher);
+
+  void on(const EventHeader&, const SchedSwitch&);
+  void on(const EventHeader&, const SchedWaking&);
+  void on(const EventHeader&, const SchedWakeup&);
+  void on(const EventHeader& header, const SchedWakeupNew& event) { times_.on(header, event); }
+  void on(const EventHeader& header, const SchedProcessFork& event) { times_.on(header, event); }
+  void on(const EventHeader& header, const SchedProcessExec& event) { times_.on(header, event); }
+  void on(const EventHeader& header, const SchedProcessExit& event) { times_.on(header, event); }
+  void on(const EventHeader& header, const SysEnter& event);
+  void on(const EventHeader& header, const SysExit&) { set_call(header, WaitPlace::kNoCall); }
+  void on(const EventHeader& header, const RawSysEnter& event) {
+    set_call(header, static_cast<std::int32_t>(event.nr));
+  }
+  void on(const EventHeader& header, const RawSysExit&) { set_call(header, WaitPlace::kNoCall); }
+  void on_loss(const LossWindow& window) { times_.on_loss(window); }
+  // After the last event, with its time.
+  void finish(Nanoseconds end);
+
+  const TaskTimes& times() const { return times_; }
+  // By TaskLife::id; idle tasks have clocks only.
+  const std::deque<SchedTask>& tasks() const { return tasks_; }
+  std::deque<SchedTask>& tasks() { return tasks_; }
+  const SyscallNames& names() const { return names_; }
+  // The readings of tasks, also of those that no event names.
+  const std::vector<SwitchReading>& readings() const { return readings_; }
+
+ private:
+  struct PidReadings {
+    const SwitchReading* start = nullptr;
+    const SwitchReading* stop = nullptr;
+  };
+
+  SchedTask& task(const TaskLife& life);
+  void add_readings(SchedTask& task);
+  static void count(ProcCount& proc, Nanoseconds time, bool voluntary);
+  void leave(SchedTask& prev, const EventHeader& header, const SchedSwitch& event,
+             const TaskSwitch& change);
+  void come(SchedTask& next, const EventHeader& header, const TaskSwitch& change);
+  void wake(const EventHeader& header, const TaskLife& life, TaskState before);
+  void set_call(const EventHeader& header, std::int32_t number);
+
+  TaskTimes& times_;
+  SyscallNames& names_;
+  std::vector<SwitchReading> readings_;
+  boost::unordered_flat_map<Pid, PidReadings> by_pid_;
+  SwitchSink* sink_;
+  std::deque<SchedTask> tasks_;
+};
+
+}  // namespace skbtrail::track

@@ -1,0 +1,253 @@
+#include "track/send.h"
+
+#include <algorithm>
+
+namespace skbtrail::track {
+namespace {
+
+// Return codes of net_dev_xmit (include/linux/netdevice.h): below NET_XMIT_MASK the skb is gone,
+// and only NET_XMIT_SUCCESS and NET_XMIT_CN (congestion, but queued) mean that it was sent.
+constexpr std::int32_t kNetXmitCongestion = 0x02;
+constexpr std::int32_t kNetXmitMask = 0x0f;
+
+// A bulk dequeue segments at most a few skbs before it sends the first segment (dequeue_skb(),
+// net/sched/sch_generic.c: up to the BQL budget).
+constexpr std::size_t kMaxSegmented = 256;
+
+constexpr Nanoseconds kSegmentWait = 1'000'000'000;
+
+bool refused(std::int32_t rc) {
+  return rc < 0 || rc > kNetXmitMask;
+}
+bool lost(std::int32_t rc) {
+  return !refused(rc) && rc != 0 && rc != kNetXmitCongestion;
+}
+
+constexpr std::uint64_t kLeastHeaders = 28;  // IPv4 + UDP
+constexpr std::uint64_t kMostHeaders = 200;
+
+// After k segments of `sum` bytes, is a packet of `len` bytes complete? Every segment repeats the
+// headers, so sum = len + (k - 1) * headers at the end. The header length is in no event: it must
+// come out even (Ethernet 14 and IP, TCP, UDP in multiples of 4) and plausible.
+bool headers_add_up(std::uint64_t sum, std::uint64_t len, std::uint32_t k) {
+  if (k < 2 || sum <= len || (sum - len) % (k - 1) != 0) return false;
+  const std::uint64_t headers = (sum - len) / (k - 1);
+  return headers % 2 == 0 && headers >= kLeastHeaders && headers <= kMostHeaders;
+}
+
+void add_segment(LiveLeg& leg, std::uint32_t len) {
+  ++leg.segments;
+  leg.tx.segment_bytes += len;
+  if (leg.segments == 1) leg.tx.first_segment_len = len;
+  leg.tx.all_segments_seen =
+      len < leg.tx.first_segment_len || headers_add_up(leg.tx.segment_bytes, leg.len, leg.segments);
+}
+
+// May a packet whose equal segments add up have one more of `len` bytes?
+bool may_go_on(const LiveLeg& leg, std::uint32_t len) {
+  const std::uint64_t sum = leg.tx.segment_bytes + len;
+  if (len < leg.tx.first_segment_len) return headers_add_up(sum, leg.len, leg.segments + 1);
+  return len == leg.tx.first_segment_len && sum <= leg.len + leg.segments * kMostHeaders;
+}
+
+bool on_its_way(const LiveLeg& leg) {
+  return leg.tx.starts_open > 0 || leg.tx.sent;
+}
+
+}  // namespace
+
+bool Sender::is_stacked(const EventHeader& header, const NetDevQueue& event, DeviceId device) {
+  const LegTable::Found found = legs_.find(event.skbaddr);
+  LiveLeg* leg = found.leg;
+  if (leg == nullptr || found.segment || leg->direction != LegDirection::tx) return false;
+  const std::vector<OpenStart>& starts = cpu(header.cpu).starts;
+  const bool stacked = std::any_of(starts.begin(), starts.end(), [&](const OpenStart& open) {
+    return open.skbaddr == event.skbaddr && open.leg.get() == leg;
+  });
+  if (!stacked) return false;
+  ++leg->hops;
+  leg->tx.last_device = device;
+  return true;
+}
+
+void Sender::queued(LiveLeg& leg, const EventHeader& header, DeviceId device) {
+  leg.tx.last_device = device;
+  leg.stages.set(Stage::queue, header.time);
+}
+
+void Sender::enqueue(const EventHeader& header, const QdiscEnqueue& event) {
+  const auto [leg, segment] = legs_.find(event.skbaddr);
+  if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
+  leg->stages.set_first(Stage::enqueue, header.time);
+}
+
+void Sender::dequeue(const EventHeader& header, const QdiscDequeue& event) {
+  if (event.packets <= 0) return;
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.bulk = header.time;
+  cpu.bulk_left = event.packets - 1;
+  const auto [leg, segment] = legs_.find(event.skbaddr);
+  if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
+  leg->stages.set_first(Stage::dequeue, header.time);
+}
+
+void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  auto [leg, segment] = legs_.find(event.skbaddr);
+  if (leg == nullptr || leg->direction != LegDirection::tx) {
+    leg = take_segment(cpu, event.skbaddr, devices_.id(event.device, header.time), event.len);
+    segment = true;
+  }
+  // Pushed even when nobody queued it: its net_dev_xmit must not meet another packet's start.
+  cpu.starts.push_back({event.skbaddr, leg, segment});
+  if (leg == nullptr) {
+    ++counters_.unmatched_starts;
+    return;
+  }
+  ++leg->tx.starts_open;
+  leg->stages.set_first(Stage::start, header.time);
+  // A bulk dequeue names its first skb only; the others follow on the same CPU.
+  if (leg->stages.has(Stage::enqueue) && !leg->stages.has(Stage::dequeue) && cpu.bulk_left > 0) {
+    --cpu.bulk_left;
+    leg->stages.set(Stage::dequeue, cpu.bulk);
+  }
+}
+
+void Sender::xmit(const EventHeader& header, const NetDevXmit& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  const auto open =
+      std::find_if(cpu.starts.rbegin(), cpu.starts.rend(),
+                   [&](const OpenStart& start) { return start.skbaddr == event.skbaddr; });
+  if (open != cpu.starts.rend()) {
+    const OpenStart start = *open;
+    cpu.starts.erase(open.base() - 1, cpu.starts.end());
+    LiveLeg* leg = start.leg.get();
+    if (leg == nullptr) return;
+    --leg->tx.starts_open;
+    return accepted(header, *leg, start.segment, event.rc);
+  }
+  if (!has_start_xmit_) {
+    auto [leg, segment] = legs_.find(event.skbaddr);
+    // lo and veth: the receiver has it already.
+    if (leg != nullptr && leg->direction == LegDirection::rx) leg = leg->previous;
+    if (leg == nullptr) {
+      leg = take_segment(cpu, event.skbaddr, devices_.id(event.device, header.time), event.len);
+      segment = true;
+    }
+    if (leg != nullptr && leg->alive) return accepted(header, *leg, segment, event.rc);
+  }
+  ++counters_.unmatched_xmits;
+}
+
+void Sender::accepted(const EventHeader& header, LiveLeg& leg, bool segment, std::int32_t rc) {
+  leg.rc = rc;
+  if (refused(rc)) {
+    ++leg.requeues;
+    return;
+  }
+  if (lost(rc)) leg.tx.dropped = true;
+  leg.tx.sent = true;
+  leg.stages.set(Stage::xmit, header.time);
+  if (segment) ++leg.tx.segments_sent;
+  close_if_gone(leg);
+}
+
+// ------------------------------------------------------------------------------ software GSO
+
+// An skb nobody queued is a segment of the oldest GSO packet of its device that still lacks bytes:
+// on this CPU, else on another one (a requeued rest is sent by whoever runs the queue next). A
+// shorter segment is the last one. Equal ones that add up may be all, or do so by chance: they are
+// all when other GSO packets wait for theirs.
+LiveLeg* Sender::take_segment(Cpu& own, SkbAddr address, DeviceId device, std::uint32_t len) {
+  LiveLeg* leg = take_segment_of(own, address, device, len);
+  for (Cpu& other : cpus_) {
+    if (leg != nullptr) break;
+    if (&other != &own && !other.segmented.empty()) {
+      leg = take_segment_of(other, address, device, len);
+    }
+  }
+  return leg;
+}
+
+LiveLeg* Sender::take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std::uint32_t len) {
+  for (auto at = cpu.segmented.begin(); at != cpu.segmented.end();) {
+    LiveLeg* leg = at->get();
+    if (leg == nullptr) {
+      at = cpu.segmented.erase(at);
+      continue;
+    }
+    if (leg->tx.last_device != device) {
+      ++at;
+      continue;
+    }
+    if (leg->tx.all_segments_seen && (at + 1 != cpu.segmented.end() || !may_go_on(*leg, len))) {
+      at = cpu.segmented.erase(at);
+      continue;
+    }
+    add_segment(*leg, len);
+    if (len < leg->tx.first_segment_len) cpu.segmented.erase(at);
+    legs_.hold_segment(*leg, address);
+    return leg;
+  }
+  return nullptr;
+}
+
+// Freed before it was sent: its segments follow at once, if it is software GSO. One that waits for
+// longer was freed for another reason, and must not adopt somebody else's skbs.
+void Sender::expect_segments(const EventHeader& header, LiveLeg& leg) {
+  std::deque<LegRef>& segmented = cpu(header.cpu).segmented;
+  leg.tx.freed_unsent = true;
+  segmented.push_back(&leg);
+  while (segmented.size() > 1) {
+    LiveLeg* oldest = segmented.front().get();
+    const bool waits = oldest != nullptr && segmented.size() <= kMaxSegmented &&
+                       header.time - oldest->birth <= kSegmentWait;
+    if (waits) return;
+    segmented.pop_front();
+    if (oldest != nullptr) legs_.close(*oldest, sent_outcome(*oldest));
+  }
+}
+
+// ------------------------------------------------------------------------------ ends
+
+void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address) {
+  if (segment) {
+    legs_.release_segment(address);
+    ++leg.tx.segments_freed;
+    leg.stages.set(Stage::complete, header.time);
+    return close_if_gone(leg);
+  }
+  legs_.release_address(leg);
+  if (!on_its_way(leg)) {
+    if (leg.requeues > 0) return legs_.close(leg, sent_outcome(leg));
+    return expect_segments(header, leg);
+  }
+  leg.stages.set(Stage::complete, header.time);
+  close_if_gone(leg);
+}
+
+// vmxnet3 frees what it sent with kfree_skb and no reason.
+void Sender::dropped(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
+                     bool unspecified) {
+  if (on_its_way(leg) && unspecified) return freed(header, leg, segment, address);
+  leg.tx.dropped = true;
+  if (!segment) return legs_.close(leg, Outcome::dropped);
+  freed(header, leg, segment, address);
+}
+
+void Sender::close_if_gone(LiveLeg& leg) {
+  if (sent_and_gone(leg)) legs_.close(leg, sent_outcome(leg));
+}
+
+void Sender::on_loss(CpuId id) {
+  Cpu& cpu = this->cpu(id);
+  for (const OpenStart& open : cpu.starts) {
+    LiveLeg* leg = open.leg.get();
+    if (leg != nullptr) --leg->tx.starts_open;
+  }
+  cpu.starts.clear();
+  cpu.segmented.clear();
+  cpu.bulk_left = 0;
+}
+
+}  // namespace skbtrail::track

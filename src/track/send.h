@@ -1,0 +1,81 @@
+// The send rules: from the device's queue to the driver's last word.
+//
+// net_dev_xmit names an skb that may be gone already, so it is paired with the last open
+// net_dev_start_xmit of that address on its CPU, never with the address table (xmit_one(),
+// net/core/dev.c). A second net_dev_queue of the address between the two is a stacked device (VLAN,
+// tunnel, bridge), not a birth. Software GSO: validate_xmit_skb() segments and frees the queued skb
+// with consume_skb, then sends skbs nobody queued; they are this packet's segments until their
+// bytes are its bytes. lo and veth hand the very same skb to the receiver: its free is none of
+// ours.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "event/net.h"
+#include "event/qdisc.h"
+#include "skbtrail/event.h"
+#include "track/drop_reasons.h"
+#include "track/leg_table.h"
+#include "track/names.h"
+
+namespace skbtrail::track {
+
+struct SendCounters {
+  std::uint64_t unmatched_starts = 0;  // net_dev_start_xmit of an skb nobody queued
+  std::uint64_t unmatched_xmits = 0;   // net_dev_xmit without its net_dev_start_xmit
+};
+
+class Sender {
+ public:
+  Sender(LegTable& legs, Devices& devices, bool has_start_xmit)
+      : legs_(legs), devices_(devices), has_start_xmit_(has_start_xmit) {}
+
+  // Is this net_dev_queue the address on a stacked device? Then nothing new is born.
+  bool is_stacked(const EventHeader& header, const NetDevQueue& event, DeviceId device);
+  void queued(LiveLeg& leg, const EventHeader& header, DeviceId device);
+  void enqueue(const EventHeader& header, const QdiscEnqueue& event);
+  void dequeue(const EventHeader& header, const QdiscDequeue& event);
+  void start(const EventHeader& header, const NetDevStartXmit& event);
+  void xmit(const EventHeader& header, const NetDevXmit& event);
+  // The skb of a sent leg was freed, without complaint.
+  void freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address);
+  // kfree_skb of it.
+  void dropped(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
+               bool unspecified);
+  void on_loss(CpuId id);
+
+  const SendCounters& counters() const { return counters_; }
+
+ private:
+  struct OpenStart {
+    SkbAddr skbaddr{};
+    LegRef leg;
+    bool segment = false;
+  };
+  struct Cpu {
+    std::vector<OpenStart> starts;  // innermost last
+    std::deque<LegRef> segmented;   // GSO packets whose segments are still to come, oldest first
+    Nanoseconds bulk = 0;           // the last qdisc_dequeue
+    std::int32_t bulk_left = 0;     // skbs of it that were not named
+  };
+
+  Cpu& cpu(CpuId id) {
+    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
+    return cpus_[id];
+  }
+  LiveLeg* take_segment(Cpu& own, SkbAddr address, DeviceId device, std::uint32_t len);
+  LiveLeg* take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std::uint32_t len);
+  void accepted(const EventHeader& header, LiveLeg& leg, bool segment, std::int32_t rc);
+  void expect_segments(const EventHeader& header, LiveLeg& leg);
+  void close_if_gone(LiveLeg& leg);
+
+  LegTable& legs_;
+  Devices& devices_;
+  bool has_start_xmit_;
+  std::vector<Cpu> cpus_;
+  SendCounters counters_;
+};
+
+}  // namespace skbtrail::track

@@ -1,0 +1,115 @@
+// What lies in a socket's receive queue, as the order of arrival tells: bytes of a stream, or
+// datagrams. TCP coalesces segments, so later copies name only the first skb of a group
+// (tcp_try_coalesce(), net/ipv4/tcp_input.c): which packet a byte came in is known from the order.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "track/flow.h"
+#include "track/leg_table.h"
+
+namespace skbtrail::track {
+
+// A queue that keeps its memory.
+template <class T>
+class Fifo {
+ public:
+  bool empty() const { return front_ == items_.size(); }
+  std::size_t size() const { return items_.size() - front_; }
+  T& front() { return items_[front_]; }
+  T& at(std::size_t index) { return items_[front_ + index]; }
+  void push(T item) {
+    if (front_ == items_.size()) {
+      clear();
+    } else if (front_ > 64 && front_ * 2 > items_.size()) {
+      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(front_));
+      front_ = 0;
+    }
+    items_.push_back(std::move(item));
+  }
+  void push_front(T item) {
+    if (front_ > 0) {
+      items_[--front_] = std::move(item);
+    } else {
+      items_.insert(items_.begin(), std::move(item));
+    }
+  }
+  void pop() { ++front_; }
+  void erase(std::size_t index) {
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(front_ + index));
+  }
+  void clear() {
+    items_.clear();
+    front_ = 0;
+  }
+
+ private:
+  std::vector<T> items_;
+  std::size_t front_ = 0;
+};
+
+struct QueuedBytes {
+  LegRef leg;               // null when it arrived before the capture, or is dead
+  std::uint32_t bytes = 0;  // not yet read
+  std::uint32_t arrived = 0;
+};
+
+// Who took bytes or a datagram out of a socket.
+struct Read {
+  Pid pid = 0;
+  CpuId cpu = 0;
+  Nanoseconds time = 0;
+  std::string_view call;
+};
+
+// A datagram that was read before its sk_data_ready came: __udp_enqueue_schedule_skb() (net/ipv4/
+// udp.c) puts it into the queue first, and a reader on another CPU may be that fast.
+struct EarlyRead : Read {
+  Nanoseconds returned = 0;  // the call; 0: not yet
+};
+
+struct Socket {
+  static constexpr std::size_t kMaxQueued = 65536;  // then the oldest is let go
+  static constexpr std::size_t kMaxEarly = 64;
+
+  std::uint64_t key = 0;
+  FlowId flow = kNoFlow;
+  std::uint16_t sport = 0, dport = 0;
+  std::uint32_t gaps = 0;
+  bool disordered = false;  // bytes were read in another order than they came in
+  Fifo<QueuedBytes> bytes;
+  Fifo<LegRef> datagrams;
+  Fifo<EarlyRead> early_reads;
+};
+
+// By the address of the struct sock where events tell it, else by its cookie. Kernel addresses have
+// the top bit, cookies count up from 1.
+class Sockets {
+ public:
+  static std::uint64_t key(SockAddr address) { return static_cast<std::uint64_t>(address); }
+
+  static bool is_address(std::uint64_t key) { return key >> 63 != 0; }
+
+  Socket& of(std::uint64_t key) {
+    Socket*& slot = sockets_[key];
+    if (slot == nullptr) slot = &make(key);
+    return *slot;
+  }
+  Socket* find(std::uint64_t key) {
+    const auto found = sockets_.find(key);
+    return found == sockets_.end() ? nullptr : found->second;
+  }
+  void forget(std::uint64_t key);
+
+ private:
+  Socket& make(std::uint64_t key);
+
+  boost::unordered_flat_map<std::uint64_t, Socket*> sockets_;
+  std::deque<Socket> storage_;
+  std::vector<Socket*> free_;
+};
+
+}  // namespace skbtrail::track

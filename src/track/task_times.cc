@@ -1,0 +1,302 @@
+#include "track/task_times.h"
+
+#include <algorithm>
+
+namespace skbtrail::track {
+namespace {
+
+void add(TaskClock& clock, TaskState state, Nanoseconds time) {
+  switch (state) {
+    case TaskState::running:
+      clock.run_ns += time;
+      break;
+    case TaskState::runnable:
+      clock.runnable_ns += time;
+      break;
+    case TaskState::blocked:
+      clock.blocked_ns += time;
+      break;
+    case TaskState::gone:
+      break;
+  }
+}
+
+}  // namespace
+
+void TaskTimes::subscribe(stream::Dispatcher& dispatcher) {
+  subscribe(dispatcher, *this);
+}
+
+TaskTimes::Cpu& TaskTimes::cpu(const EventHeader& header) {
+  if (!started_) [[unlikely]] {
+    started_ = true;
+    start_ = header.time;
+  }
+  if (header.cpu >= cpus_.size()) [[unlikely]]
+    cpus_.resize(header.cpu + 1);
+  return cpus_[header.cpu];
+}
+
+TaskLife& TaskTimes::make(Pid pid, Nanoseconds begin, TaskState state) {
+  TaskLife& life = lives_.emplace_back();
+  life.id = static_cast<std::uint32_t>(lives_.size() - 1);
+  life.pid = pid;
+  life.begin = life.since = begin;
+  life.state = state;
+  life.place = static_cast<std::uint32_t>(living_.size());
+  living_.push_back(&life);
+  return life;
+}
+
+// The task with this pid; when it was not known yet, `before` says what it did until now.
+TaskLife& TaskTimes::find(Pid pid, const EventHeader& header, TaskState before) {
+  Slot* slot = nullptr;
+  TaskLife** known = nullptr;
+  if (pid == 0) {
+    known = &cpu(header).idle;
+  } else {
+    slot = &pids_[pid];
+    known = &slot->life;
+  }
+  if (*known != nullptr) return **known;
+  const bool was_there = slot == nullptr || !slot->used;
+  TaskLife& life = make(pid, was_there ? start_ : header.time, before);
+  if (was_there && gaps_ > 0) {
+    life.gaps = gaps_;
+    life.doubt = true;
+  }
+  *known = &life;
+  return life;
+}
+
+// Puts the time since the last change where it belongs.
+void TaskTimes::advance(TaskLife& life, Nanoseconds now, TaskState next) const {
+  life.clock = clock(life, now);
+  life.doubt = false;
+  life.since = std::max(now, life.since);
+  if (next == TaskState::running) life.interrupted = interrupted(life.cpu, life.since);
+  life.state = next;
+}
+
+void TaskTimes::end(TaskLife& life, Nanoseconds now) {
+  if (life.state == TaskState::gone) return;
+  advance(life, now, TaskState::gone);
+  life.end = life.since;
+  living_.back()->place = life.place;
+  living_[life.place] = living_.back();
+  living_.pop_back();
+  pids_[life.pid] = {nullptr, true};
+  if (life.placed && cpus_[life.cpu].current == &life) cpus_[life.cpu].current = nullptr;
+}
+
+// Another task was found on its CPU, or it on another CPU.
+void TaskTimes::depart_unseen(TaskLife& life, Nanoseconds now) {
+  if (life.exiting && life.pid != 0) return end(life, now);
+  life.doubt = true;
+  advance(life, now, TaskState::runnable);
+  life.doubt = life.pid != 0;  // it may be blocked
+  ++life.unseen_departures;
+  life.seen_switch = false;
+  life.at_switch = life.clock;
+  life.woken_early = false;
+}
+
+// It runs on this CPU, and no switch said so.
+void TaskTimes::arrive_unseen(TaskLife& life, Cpu& here, const EventHeader& header) {
+  if (here.current != nullptr) {
+    TaskLife& displaced = *here.current;
+    here.current = nullptr;
+    depart_unseen(displaced, header.time);
+  }
+  if (life.state == TaskState::running) leave_unseen(life);
+  if (life.begin < header.time) life.doubt = true;
+  advance(life, header.time, TaskState::running);
+  ++life.unseen_arrivals;
+  life.seen_switch = false;
+  life.at_switch = life.clock;
+  settle(life, here, header.cpu);
+}
+
+// It runs somewhere else than was thought, or again.
+void TaskTimes::leave_unseen(TaskLife& life) {
+  if (life.placed && cpus_[life.cpu].current == &life) cpus_[life.cpu].current = nullptr;
+  life.doubt = true;
+  ++life.unseen_departures;
+}
+
+// True when it ran somewhere else before.
+bool TaskTimes::settle(TaskLife& life, Cpu& here, CpuId cpu) {
+  const bool migrated = life.placed && life.cpu != cpu;
+  if (migrated) ++life.migrations;
+  life.cpu = cpu;
+  life.placed = true;
+  life.interrupted = interrupted(cpu, life.since);
+  life.woken_early = false;
+  here.current = &life;
+  here.used = true;
+  return migrated;
+}
+
+// Every event proves that its pid runs on its CPU.
+TaskLife& TaskTimes::at(const EventHeader& header) {
+  Cpu& here = cpu(header);
+  if (here.current != nullptr && here.current->pid == header.pid) [[likely]]
+    return *here.current;
+  const std::size_t known = lives_.size();
+  TaskLife& life = find(header.pid, header, here.used ? TaskState::runnable : TaskState::running);
+  if (lives_.size() > known && !here.used) {
+    settle(life, here, header.cpu);  // nobody else was seen there: it ran from the start
+    life.interrupted = 0;
+  } else {
+    arrive_unseen(life, here, header);
+  }
+  return life;
+}
+
+TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
+  const Nanoseconds now = header.time;
+  Cpu& here = cpu(header);
+  // common_pid is prev_pid: the event is written before the stacks are switched (__schedule()).
+  TaskLife& prev = at({now, header.cpu, event.prev_pid, header.flags});
+  TaskSwitch result;
+  result.prev = &prev;
+  result.prev_came = prev.seen_switch;
+  result.prev_runnable = still_runnable(event.prev_state);
+  advance(prev, now, result.prev_runnable ? TaskState::runnable : TaskState::blocked);
+  result.ran = prev.clock - prev.at_switch;
+  prev.at_switch = prev.clock;
+  prev.seen_switch = true;
+  ++prev.switches;
+  if (prev.comm.view() != event.prev_comm) prev.comm.set(event.prev_comm);
+  if (is_dead(event.prev_state) && prev.pid != 0) end(prev, now);
+  here.current = nullptr;
+
+  TaskLife& next =
+      find(event.next_pid, header, wakeups_ ? TaskState::runnable : TaskState::blocked);
+  result.next = &next;
+  result.next_left = next.seen_switch;
+  if (next.state == TaskState::running) {
+    leave_unseen(next);
+    result.next_left = false;
+  } else if (next.state == TaskState::blocked && next.woken_early) {
+    next.state = TaskState::runnable;
+  } else if (next.state == TaskState::blocked && wakeups_) {
+    next.doubt = true;
+    ++next.unseen_wakeups;
+  }
+  advance(next, now, TaskState::running);
+  result.off = next.clock - next.at_switch;
+  next.at_switch = next.clock;
+  next.seen_switch = true;
+  if (next.comm.view() != event.next_comm) next.comm.set(event.next_comm);
+  result.migrated = settle(next, here, header.cpu);
+  return result;
+}
+
+void TaskTimes::wake(TaskLife& life, Nanoseconds now) {
+  if (life.state == TaskState::blocked) {
+    advance(life, now, TaskState::runnable);
+  } else if (life.state == TaskState::running) {
+    life.woken_early = true;
+  }
+}
+
+const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWaking& event) {
+  at(header);
+  TaskLife& life = find(event.pid, header, TaskState::blocked);
+  wake(life, header.time);
+  return life;
+}
+
+// Follows its sched_waking, or stands for it.
+const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWakeup& event) {
+  at(header);
+  TaskLife& life = find(event.pid, header, TaskState::blocked);
+  if (life.state == TaskState::running) {
+    life.woken_early = false;  // it never left its run queue: ttwu_runnable()
+  } else if (life.state == TaskState::blocked) {
+    if (life.woken_early) life.state = TaskState::runnable;  // since it left
+    life.woken_early = false;
+    advance(life, header.time, TaskState::runnable);
+  }
+  return life;
+}
+
+const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWakeupNew& event) {
+  at(header);
+  Slot& slot = pids_[event.pid];
+  // Without its fork: it begins here, and so did whoever had this pid before end.
+  if (slot.life != nullptr && !(slot.life->born && slot.life->switches == 0)) {
+    end(*slot.life, header.time);
+  }
+  slot.used = true;
+  TaskLife& life = find(event.pid, header, TaskState::blocked);
+  life.born = true;
+  life.comm.set(event.comm);
+  if (life.state == TaskState::blocked) advance(life, header.time, TaskState::runnable);
+  return life;
+}
+
+// The new task is not runnable before it is woken.
+void TaskTimes::on(const EventHeader& header, const SchedProcessFork& event) {
+  at(header);
+  if (event.child_pid == 0) return;
+  Slot& slot = pids_[event.child_pid];
+  if (slot.life != nullptr) end(*slot.life, header.time);
+  slot.used = true;
+  TaskLife& life = find(event.child_pid, header, TaskState::blocked);
+  life.born = true;
+  life.parent = event.parent_pid;
+  life.comm.set(event.child_comm);
+}
+
+void TaskTimes::on(const EventHeader& header, const SchedProcessExec& event) {
+  if (event.pid == event.old_pid || event.pid == 0) {
+    at(header);
+    return;
+  }
+  TaskLife* thread = pids_[event.old_pid].life;
+  if (thread != nullptr && event.old_pid != 0) end(*thread, header.time);
+  TaskLife* leader = pids_[event.pid].life;
+  if (leader != nullptr && cpu(header).current != leader) end(*leader, header.time);
+  pids_[event.pid].used = true;
+  at(header);
+}
+
+void TaskTimes::on(const EventHeader& header, const SchedProcessExit& event) {
+  TaskLife& life = at(header);
+  if (life.pid == event.pid) life.exiting = true;
+}
+
+void TaskTimes::on_loss(const LossWindow& window) {
+  ++gaps_;
+  for (TaskLife* life : living_) {
+    const bool elsewhere = life->placed && life->cpu != window.cpu;
+    const bool runs_on = life->state == TaskState::running && life->since <= window.from;
+    if (elsewhere && (runs_on || life->pid == 0)) continue;
+    ++life->gaps;
+    life->doubt = true;
+  }
+}
+
+void TaskTimes::finish(Nanoseconds end) {
+  for (TaskLife* life : living_) {
+    advance(*life, std::max(end, life->since), life->state);
+    life->end = life->since;
+  }
+}
+
+TaskClock TaskTimes::clock(const TaskLife& life, Nanoseconds now) const {
+  TaskClock clock = life.clock;
+  const Nanoseconds time =
+      now > life.since ? now - life.since : 0;  // stamps of damaged pages go back
+  add(clock, life.state, time);
+  if (life.state == TaskState::running) {
+    const Nanoseconds taken = interrupted(life.cpu, std::max(now, life.since));
+    clock.stolen_ns += std::min(taken - std::min(taken, life.interrupted), time);
+  }
+  if (life.doubt) clock.doubtful_ns += time;
+  return clock;
+}
+
+}  // namespace skbtrail::track

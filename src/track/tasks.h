@@ -1,0 +1,83 @@
+// What each task is doing: which call it is in, since when it sleeps, who woke it, since when it
+// runs. Enough to say how a packet got from its socket to its reader.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "skbtrail/event.h"
+#include "track/leg_table.h"
+#include "track/pid_table.h"
+
+namespace skbtrail::track {
+
+// Bytes a task has taken from an skb; not yet known whether it only peeked.
+struct PendingCopy {
+  Nanoseconds time = 0;
+  std::uint32_t len = 0;
+  SkbAddr skbaddr{};
+  LegRef leg;                // whose address it was, when that was known
+  std::uint64_t socket = 0;  // of that leg; 0 when unknown
+};
+
+struct Task {
+  Pid pid = 0;
+  CpuId cpu = 0;          // where it last copied, or freed what it had read
+  std::string_view call;  // the system call it is in, "" outside
+  Nanoseconds call_entered = 0;
+  bool in_call = false;
+  bool makes_calls = false;  // a call of it was seen: its returns will be seen, too
+  bool peeking = false;      // the call has MSG_PEEK
+  bool slept = false;        // is off its CPU and waits for something
+  Nanoseconds slept_at = 0;
+  std::string_view slept_in;
+  Nanoseconds woken_at = 0;  // the last sched_waking that found it asleep, or falling asleep
+  // A sched_waking that found it awake. It may have decided to sleep and be about to leave its CPU:
+  // then the next thing it does is that.
+  Nanoseconds woken_early_at = 0;
+  LegRef woken_early_by;
+  Nanoseconds ran_at = 0;             // the last switch to it
+  bool datagram_freed = false;        // in this call a datagram's own end has told of its delivery
+  std::uint64_t adjusted_socket = 0;  // whose tcp_rcv_space_adjust came last in this call
+  Nanoseconds adjusted_at = 0;
+  std::uint64_t early_socket = 0;  // which it read in this call before a datagram was announced
+  std::uint32_t gaps = 0;
+  std::vector<LegRef> woken_by;  // legs whose data woke it, until it runs
+  std::vector<PendingCopy> copies;
+  std::vector<LegRef> read;  // delivered, until the call returns
+  std::vector<LegRef> sent;  // sent by this call, until its socket is known
+};
+
+class Tasks {
+ public:
+  // The task with this pid; made on first sight.
+  Task& of(Pid pid) {
+    if (recent_ != nullptr && recent_->pid == pid) return *recent_;
+    Task*& slot = places_[pid];
+    if (slot == nullptr) slot = &make(pid);
+    recent_ = slot;
+    return *slot;
+  }
+  // It has died: the next task with this pid is another one.
+  void forget(Pid pid);
+
+  template <class Visit>
+  void each(Visit visit) {
+    for (Task& task : storage_) {
+      if (task.pid != kNobody) visit(task);
+    }
+  }
+
+ private:
+  static constexpr Pid kNobody = -1;
+  Task& make(Pid pid);
+
+  Task* recent_ = nullptr;  // a task makes several events in a row
+  PidTable<Task*> places_;
+  std::deque<Task> storage_;
+  std::vector<Task*> free_;
+};
+
+}  // namespace skbtrail::track

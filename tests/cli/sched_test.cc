@@ -1,0 +1,177 @@
+// skbtrail sched as a user runs it, on every capture there is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <map>
+#include <sstream>
+
+#include "support/files.h"
+#include "support/oracle.h"
+#include "support/run.h"
+#include "support/truth.h"
+
+namespace skbtrail::test {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+
+std::uint64_t number(const json::value& object, const char* pointer) {
+  return object.at_pointer(pointer).to_number<std::uint64_t>();
+}
+
+class SchedVerb : public testing::TestWithParam<std::filesystem::path> {
+ protected:
+  void SetUp() override {
+    const RunResult result = skbtrail({"sched", "--format", "json", GetParam()});
+    if (result.status == 4) GTEST_SKIP() << result.err;
+    ASSERT_EQ(result.status, 0) << result.err;
+    document_ = json::parse(result.out);
+    for (const json::value& task : document_.at("tasks").as_array()) {
+      tasks_[static_cast<Pid>(number(task, "/pid"))].push_back(&task);
+    }
+  }
+
+  json::value document_;
+  std::map<Pid, std::vector<const json::value*>> tasks_;  // several when a pid was used again
+};
+
+TEST_P(SchedVerb, time_is_all_there) {
+  for (const json::value& task : document_.at("tasks").as_array()) {
+    EXPECT_EQ(number(task, "/run_ns") + number(task, "/runnable_ns") + number(task, "/blocked_ns"),
+              number(task, "/end_ns") - number(task, "/begin_ns"))
+        << json::serialize(task);
+    EXPECT_LE(number(task, "/stolen_ns"), number(task, "/run_ns"));
+    const json::value& proc = task.at("proc");  // null: captures from before it was recorded
+    EXPECT_TRUE(proc.is_null() || proc.at("agrees").as_bool()) << json::serialize(proc);
+    for (const char* kind : {"run", "runnable", "blocked"}) {
+      const json::value& times = task.at(kind);
+      EXPECT_LE(number(times, "/p50_ns"), number(times, "/p99_ns"));
+      EXPECT_LE(number(times, "/p99_ns"), number(times, "/longest_ns"));
+      EXPECT_LE(number(times, "/longest_ns"), number(times, "/total_ns"));
+    }
+    std::uint64_t slept = 0, taken = 0;
+    for (const json::value& place : task.at("waited_in").as_array())
+      slept += number(place, "/count");
+    for (const json::value& taker : task.at("taken_by").as_array())
+      taken += number(taker, "/count");
+    EXPECT_EQ(slept, number(task, "/voluntary"));
+    EXPECT_EQ(taken, number(task, "/involuntary"));
+  }
+}
+
+TEST_P(SchedVerb, switches_of_workers_are_those_of_proc) {
+  const Truth truth = truth_of(GetParam());
+  if (truth.lost > 0) GTEST_SKIP() << "events were lost";
+  for (const auto& [pid, worker] : truth.workers) {
+    std::uint64_t voluntary = 0, involuntary = 0;  // no switch, no task
+    for (const json::value* task : tasks_[pid]) {
+      voluntary += number(*task, "/voluntary");
+      involuntary += number(*task, "/involuntary");
+    }
+    EXPECT_EQ(voluntary, worker.voluntary) << worker.comm << " " << pid;
+    EXPECT_EQ(involuntary, worker.involuntary) << worker.comm << " " << pid;
+  }
+}
+
+TEST_P(SchedVerb, groups_are_the_sum_of_their_members) {
+  for (const json::value& group : document_.at("groups").as_array()) {
+    for (const char* what :
+         {"/voluntary", "/involuntary", "/run_ns", "/blocked_ns", "/run/count"}) {
+      std::uint64_t sum = 0;
+      for (const json::value& member : group.at("members").as_array()) {
+        for (const json::value* task : tasks_.at(member.to_number<Pid>()))
+          sum += number(*task, what);
+      }
+      EXPECT_EQ(number(group, what), sum) << what << " of " << json::serialize(group.at("comm"));
+    }
+  }
+}
+
+TEST_P(SchedVerb, timehist_has_a_line_per_switch) {
+  const RunResult result = skbtrail({"sched", "--timehist", "--format", "json", GetParam()});
+  ASSERT_EQ(result.status, 0) << result.err;
+  std::map<Pid, std::pair<std::uint64_t, std::uint64_t>> switches;
+  std::uint64_t last = 0;
+  std::istringstream lines(result.out);
+  for (std::string text; std::getline(lines, text);) {
+    const json::value line = json::parse(text);
+    auto& [voluntary, involuntary] = switches[static_cast<Pid>(number(line, "/pid"))];
+    ++(line.at("voluntary").as_bool() ? voluntary : involuntary);
+    EXPECT_GE(number(line, "/time_ns"), last);
+    last = number(line, "/time_ns");
+  }
+  for (const auto& [pid, tasks] : tasks_) {
+    std::uint64_t voluntary = 0, involuntary = 0;
+    for (const json::value* task : tasks) {
+      voluntary += number(*task, "/voluntary");
+      involuntary += number(*task, "/involuntary");
+    }
+    EXPECT_EQ(switches[pid].first, voluntary) << pid;
+    EXPECT_EQ(switches[pid].second, involuntary) << pid;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, SchedVerb, testing::ValuesIn(captures()),
+                         [](const auto& capture) { return test_name(capture.param); });
+
+TEST(SchedArguments, what_makes_no_sense_is_refused) {
+  const std::string file = data_file("6.12-nginx_contended.dat");
+  EXPECT_EQ(skbtrail({"sched", "--children", file}).status, 2);
+  EXPECT_EQ(skbtrail({"sched", "--pid", "x", file}).status, 2);
+  EXPECT_EQ(skbtrail({"sched", "--pid", "0", file}).status, 2);
+  EXPECT_EQ(skbtrail({"sched", "--timehist", "--latency", file}).status, 2);
+}
+
+TEST(SchedArguments, choose_tasks) {
+  const std::string file = data_file("6.12-nginx_contended.dat");
+  const auto pids = [&file](std::vector<std::string> options) {
+    options.insert(options.begin(), {"sched", "--format", "json"});
+    options.push_back(file);
+    std::vector<std::uint64_t> found;
+    const json::value document = json::parse(skbtrail(options).out);
+    for (const json::value& task : document.at("tasks").as_array()) {
+      found.push_back(number(task, "/pid"));
+    }
+    return found;
+  };
+  EXPECT_THAT(pids({"--comm", "nginx"}), testing::ElementsAre(302, 303));
+  EXPECT_THAT(pids({"--pid", "303"}), testing::ElementsAre(303));
+  // A process with its threads, and what it forked.
+  EXPECT_THAT(pids({"--pid", "337"}), testing::ElementsAre(339, 337));
+  EXPECT_THAT(pids({"--pid", "330", "--children"}),
+              testing::IsSupersetOf({330, 333, 334, 335, 340, 341, 342}));
+}
+
+// The packet that woke a reader stands in its line.
+TEST(SchedPackets, are_named_in_timehist) {
+  const std::string file = data_file("6.12-pingpong_nic.dat");
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> first;  // pid, wake -> packet
+  std::istringstream packets(skbtrail({"packets", "--format", "json", file}).out);
+  for (std::string text; std::getline(packets, text);) {
+    const json::value packet = json::parse(text);
+    if (!packet.is_object() || !packet.as_object().contains("legs")) continue;
+    for (const json::value& leg : packet.at("legs").as_array()) {
+      const json::object& stages = leg.at("stages").as_object();
+      if (!stages.contains("wake") || leg.at("task").is_null()) continue;
+      first.emplace(std::pair(number(leg, "/task/pid"), number(leg, "/stages/wake")),
+                    number(packet, "/id"));
+    }
+  }
+  std::size_t named = 0;
+  std::istringstream lines(skbtrail({"sched", "--timehist", "--format", "json", file}).out);
+  for (std::string text; std::getline(lines, text);) {
+    const json::value line = json::parse(text);
+    if (line.at("packet").is_null()) continue;
+    ++named;
+    const auto found = first.find({number(line, "/pid"), number(line, "/woken_ns")});
+    ASSERT_NE(found, first.end()) << text;
+    EXPECT_EQ(number(line, "/packet"), found->second);
+  }
+  EXPECT_GE(named * 2, first.size()) << "of " << first.size() << " wakeups by packets";
+  EXPECT_GT(named, 10U);
+}
+
+}  // namespace
+}  // namespace skbtrail::test

@@ -1,0 +1,348 @@
+// The packet tracker's delivery rules, with events written by hand: KERNEL facts that live traffic
+// shows only now and then.
+#include <gtest/gtest.h>
+
+#include "track/scripted_events.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Outcome;
+using track::Stage;
+
+class PacketDelivery : public ::testing::Test {
+ protected:
+  static constexpr SockAddr kSocket{0xffff888200000000};
+  static constexpr Pid kReader = 200;
+  static constexpr CpuId kReaderCpu = 1;
+  static constexpr std::uint32_t kHeaders = 52;
+  static constexpr std::uint16_t kTcp = 6;
+  static constexpr std::uint16_t kUdp = 17;
+
+  static EventHeader reader(Nanoseconds time) { return at(time, kReaderCpu, kTask, kReader); }
+
+  void stack(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    tracker.on(at(time), NetifReceiveSkb{address, payload + kHeaders, "eth0"});
+  }
+  static TcpProbe probe(SkbAddr address, std::uint32_t data_len) {
+    TcpProbe event;
+    event.skbaddr = address;
+    event.skaddr = kSocket;
+    event.data_len = static_cast<std::uint16_t>(data_len);
+    event.sport = 80;
+    event.dport = 4000;
+    return event;
+  }
+  // Received, processed and queued to the socket in the softirq.
+  void arrive(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    stack(time, address, payload);
+    tracker.on(at(time + 1), probe(address, payload));
+    tracker.on(at(time + 2), ready(kTcp));
+  }
+  static SkDataReady ready(std::uint16_t protocol) {
+    SkDataReady event;
+    event.skaddr = kSocket;
+    event.protocol = protocol;
+    return event;
+  }
+  void enter(Nanoseconds time, std::string_view call = "recvfrom") {
+    SysEnter event;
+    event.family_member = call;
+    tracker.on(reader(time), event);
+  }
+  void exit(Nanoseconds time, std::int64_t ret) {
+    SysExit event;
+    event.ret = ret;
+    tracker.on(reader(time), event);
+  }
+  void copy(Nanoseconds time, SkbAddr address, std::int32_t len) {
+    tracker.on(reader(time), SkbCopyDatagramIovec{address, len});
+  }
+  void recv_length(Nanoseconds time, std::int32_t ret, std::uint16_t protocol = kTcp,
+                   std::uint32_t flags = 0) {
+    SockRecvLength event;
+    event.sk = kSocket;
+    event.protocol = protocol;
+    event.ret = ret;
+    event.flags = flags;
+    tracker.on(reader(time), event);
+  }
+  void switched(Nanoseconds time, Pid from, std::int64_t state, Pid to) {
+    SchedSwitch event;
+    event.prev_pid = from;
+    event.prev_state = state;
+    event.next_pid = to;
+    tracker.on(at(time, kReaderCpu, kTask, from), event);
+  }
+  const track::Leg& leg(std::uint64_t id) const { return recorder.with_id(id).last; }
+  static Nanoseconds time(const track::Leg& leg, Stage stage) { return leg.stages[stage]; }
+
+  static constexpr std::int64_t kSleeps = 1;  // TASK_INTERRUPTIBLE
+
+  track::Devices devices;
+  track::Comms comms{"17 ksoftirqd/0\n100 wrk\n200 nginx\n"};
+  track::DropReasons reasons{{}};
+  track::Flows flows;
+  PacketRecorder recorder;
+  track::PacketTracker tracker{devices, comms, reasons, flows, recorder, {}};
+};
+
+TEST_F(PacketDelivery, coalesced_packets_are_read_by_copies_that_name_the_first) {
+  arrive(100, skb(1), 100);
+  arrive(200, skb(2), 200);
+  stack(300, skb(2), 300);  // its address again: tcp_try_coalesce() freed it
+  tracker.on(at(301), probe(skb(2), 300));
+  enter(400);
+  copy(410, skb(1), 150);
+  recv_length(420, 150);
+  exit(430, 150);
+  enter(500);
+  copy(510, skb(1), 450);
+  recv_length(520, 450);
+  exit(530, 450);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ret), 430U);
+  EXPECT_EQ(time(leg(2), Stage::ret), 530U) << "its last byte was read by the second call";
+  EXPECT_EQ(time(leg(3), Stage::copy), 510U);
+  for (std::uint64_t id : {1, 2, 3}) EXPECT_EQ(leg(id).outcome, Outcome::delivered);
+}
+
+TEST_F(PacketDelivery, a_peek_delivers_nothing) {
+  constexpr std::uint32_t kPeek = 2;
+  arrive(100, skb(1), 100);
+  enter(200);
+  copy(210, skb(1), 100);
+  recv_length(220, 0, kTcp, kPeek);
+  exit(230, 100);
+  enter(300);
+  copy(310, skb(1), 100);
+  recv_length(320, 100);
+  exit(330, 100);
+  EXPECT_EQ(time(leg(1), Stage::copy), 310U);
+  EXPECT_EQ(time(leg(1), Stage::ret), 330U);
+}
+
+TEST_F(PacketDelivery, a_packet_read_in_pieces_is_delivered_by_the_last) {
+  arrive(100, skb(1), 100);
+  for (Nanoseconds call : {200, 300, 400, 500}) {
+    enter(call);
+    copy(call + 10, skb(1), 25);
+    recv_length(call + 20, 25);
+    exit(call + 30, 25);
+  }
+  EXPECT_EQ(time(leg(1), Stage::ret), 530U);
+}
+
+// tcp_add_backlog() merges into the tail of a locked socket's backlog, and frees without an event.
+TEST_F(PacketDelivery, the_backlog_coalesces_too) {
+  enter(50);
+  stack(100, skb(1), 1448);
+  stack(110, skb(2), 1448);
+  stack(120, skb(3), 104);
+  stack(130, skb(2), 1448);  // of the next burst, at the address of one that was merged
+  tracker.on(reader(200), probe(skb(1), 1448 + 1448 + 104));
+  tracker.on(reader(201), ready(kTcp));
+  copy(300, skb(1), 1448);
+  recv_length(310, 1448);
+  exit(320, 1448);
+  enter(400);
+  copy(410, skb(1), 1448 + 104);
+  recv_length(420, 1448 + 104);
+  exit(430, 1448 + 104);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ret), 320U);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+  for (std::uint64_t id : {2, 3}) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(time(leg(id), Stage::proto), 200U) << id;
+    EXPECT_EQ(time(leg(id), Stage::ready), 201U) << id;
+    EXPECT_EQ(time(leg(id), Stage::ret), 430U) << id;
+    EXPECT_EQ(leg(id).confidence, Confidence::inferred) << id;
+  }
+  EXPECT_EQ(leg(4).outcome, Outcome::open);
+}
+
+// The CPU that made the skb frees it in a softirq (skb_defer_free_flush(), 6.18).
+TEST_F(PacketDelivery, a_datagram_freed_elsewhere_before_its_call_returns) {
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(120), ConsumeSkb{skb(1)});
+  recv_length(130, 100, kUdp);
+  exit(140, 100);
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+  EXPECT_EQ(time(leg(1), Stage::ret), 140U);
+}
+
+// udp_queue_rcv_one_skb() puts it into the queue before it tells so: a reader on another CPU may
+// have taken it by then, and even be back from its call.
+TEST_F(PacketDelivery, a_datagram_read_before_it_is_announced) {
+  const auto announce = [&](Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), ready(kUdp));
+    EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U) << number;
+  };
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  recv_length(110, 100, kUdp);
+  announce(115, 1);
+  exit(120, 100);
+  enter(130, "recvmsg");
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  recv_length(210, 100, kUdp);
+  exit(220, 100);
+  enter(230);
+  announce(240, 2);
+  tracker.on(at(300), NetifReceiveSkb{skb(3), 128, "eth0"});
+  announce(310, 3);
+  recv_length(320, 100, kUdp);
+  exit(330, 100);
+  const std::vector<std::vector<Nanoseconds>> copied_and_returned{
+      {110, 120}, {210, 220}, {320, 330}};
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(time(leg(id), Stage::copy), copied_and_returned[id - 1][0]) << id;
+    EXPECT_EQ(time(leg(id), Stage::ret), copied_and_returned[id - 1][1]) << id;
+    EXPECT_EQ(leg(id).confidence, Confidence::socket) << id;
+    EXPECT_EQ(leg(id).call, id == 2 ? "recvmsg" : "recvfrom") << id;
+  }
+}
+
+// It was there before the capture began.
+TEST_F(PacketDelivery, a_datagram_that_nobody_saw_come_is_not_the_next_one) {
+  enter(50);
+  recv_length(60, 100, kUdp);
+  exit(70, 100);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  enter(120);
+  recv_length(130, 100, kUdp);
+  exit(140, 100);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+  EXPECT_EQ(time(leg(1), Stage::copy), 130U);
+}
+
+// ------------------------------------------------------------------------------ waking
+
+TEST_F(PacketDelivery, the_packet_wakes_its_reader) {
+  enter(50);
+  switched(60, kReader, kSleeps, 0);
+  arrive(100, skb(1), 100);
+  tracker.on(at(110), SchedWaking{kReader});
+  switched(120, 0, 0, kReader);
+  copy(130, skb(1), 100);
+  recv_length(140, 100);
+  exit(150, 100);
+  EXPECT_EQ(time(leg(1), Stage::blocked), 60U);
+  EXPECT_EQ(time(leg(1), Stage::wake), 110U);
+  EXPECT_EQ(time(leg(1), Stage::run), 120U);
+  EXPECT_EQ(leg(1).blocked_call, "recvfrom");
+}
+
+// try_to_wake_up() finds it on its CPU, past the point of no return.
+TEST_F(PacketDelivery, a_reader_that_is_woken_while_it_leaves_its_cpu) {
+  switched(40, 0, 0, kReader);
+  enter(50);
+  arrive(100, skb(1), 100);
+  tracker.on(at(110), SchedWaking{kReader});
+  switched(115, kReader, kSleeps, 0);
+  switched(120, 0, 0, kReader);
+  copy(130, skb(1), 100);
+  recv_length(140, 100);
+  exit(150, 100);
+  EXPECT_EQ(time(leg(1), Stage::wake), 110U);
+  EXPECT_EQ(time(leg(1), Stage::blocked), 115U);
+  EXPECT_EQ(time(leg(1), Stage::run), 120U);
+}
+
+TEST_F(PacketDelivery, a_reader_that_is_woken_and_goes_on_did_not_sleep) {
+  switched(40, 0, 0, kReader);
+  enter(50);
+  arrive(100, skb(1), 100);
+  tracker.on(at(110), SchedWaking{kReader});
+  copy(130, skb(1), 100);
+  switched(135, kReader, kSleeps, 0);  // for something else
+  switched(137, 0, 0, kReader);
+  recv_length(140, 100);
+  exit(150, 100);
+  EXPECT_FALSE(leg(1).stages.has(Stage::wake));
+  EXPECT_FALSE(leg(1).stages.has(Stage::blocked));
+}
+
+TEST_F(PacketDelivery, who_sleeps_outside_a_wait_for_sockets_was_not_blocked) {
+  enter(10, "recvfrom");
+  exit(20, 0);
+  switched(30, kReader, kSleeps, 0);  // nanosleep(), which the profile does not record
+  arrive(100, skb(1), 100);
+  tracker.on(at(500, 0, kHardirq), SchedWaking{kReader});
+  switched(510, 0, 0, kReader);
+  enter(520);
+  copy(530, skb(1), 100);
+  recv_length(540, 100);
+  exit(550, 100);
+  EXPECT_FALSE(leg(1).stages.has(Stage::blocked));
+  EXPECT_EQ(time(leg(1), Stage::run), 510U);
+}
+
+// ------------------------------------------------------------------------------ GRO, retransmits
+
+TEST_F(PacketDelivery, a_merge_that_completes_an_skb_is_into_that_one) {
+  const auto gro = [&](Nanoseconds time, SkbAddr address, std::int32_t ret, bool completes) {
+    NapiGroReceiveEntry entry;
+    entry.skbaddr = address;
+    entry.device = "eth0";
+    entry.len = 1500;
+    tracker.on(at(time), entry);
+    if (completes) stack(time + 1, skb(1), 2 * 1448);
+    NapiGroReceiveExit leave;
+    leave.ret = ret;
+    tracker.on(at(time + 2), leave);
+  };
+  gro(100, skb(1), kGroHeld, false);
+  gro(110, skb(2), kGroHeld, false);  // of another flow
+  gro(120, skb(3), kGroMerged, true);
+  tracker.finish();
+  EXPECT_EQ(leg(3).outcome, Outcome::merged);
+  EXPECT_EQ(leg(3).merged_into, 1U);
+  EXPECT_EQ(leg(3).confidence, Confidence::exact);
+}
+
+TEST_F(PacketDelivery, tcp_retransmit_skb_tells_of_the_packet_before_it) {
+  TcpRetransmitSkb again;
+  again.skaddr = kSocket;
+  tracker.on(at(100), NetDevQueue{skb(1), 100, "eth0"});
+  tracker.on(at(110), again);
+  tracker.on(at(120), NetDevQueue{skb(2), 100, "eth0"});
+  tracker.finish();
+  EXPECT_TRUE(leg(1).retransmit);
+  EXPECT_FALSE(leg(2).retransmit);
+}
+
+// The clone that is sent lies behind the segment's own skb, the first time and again.
+TEST_F(PacketDelivery, a_retransmission_is_linked_to_what_it_repeats) {
+  const auto send = [&](Nanoseconds time, SkbAddr clone, std::uint32_t len,
+                        std::optional<SkbAddr> again) {
+    tracker.on(at(time), NetDevQueue{{clone, len, "eth0"}});
+    tracker.on(at(time + 1), NetDevStartXmit{{clone, len, "eth0"}});
+    tracker.on(at(time + 2), NetDevXmit{clone, len, 0, "eth0"});
+    TcpRetransmitSkb event;
+    event.skbaddr = again.value_or(SkbAddr{});
+    event.skaddr = kSocket;
+    if (again) tracker.on(at(time + 3), event);
+    tracker.on(at(time + 4), ConsumeSkb{clone});
+  };
+  send(100, skb(0xe8), 666, std::nullopt);
+  send(200, skb(0xe8), 666, skb(0));  // packet 2 repeats packet 1
+  send(300, skb(0x4e8), 666, std::nullopt);
+  send(400, skb(0x4e8), 100, skb(0x400));  // cut off another segment: it was never sent alone
+  send(500, skb(0x8e8), 666, std::nullopt);
+  send(600, skb(0x8e8), 666, skb(0x10000));  // a clone of its own: the address says nothing
+  tracker.finish();
+  EXPECT_EQ(leg(2).repeats, 1U);
+  EXPECT_EQ(leg(4).repeats, 0U);
+  EXPECT_EQ(leg(6).repeats, 0U);
+  for (const std::uint64_t id : {2, 4, 6}) EXPECT_TRUE(leg(id).retransmit) << id;
+}
+
+}  // namespace
+}  // namespace skbtrail::test

@@ -1,0 +1,882 @@
+// The slow, obvious oracle of PacketTracker: all events of a capture in memory, scanned forward and
+// backward as often as a question needs. It must agree with the tracker packet by packet on every
+// fixture: legs, outcomes, times of the stages behind the driver, readers.
+//
+// It knows what the kernel does, not what the tracker does. First the skbs: which events of an
+// address are one packet. Then the sockets: which bytes a task copied are which packet's. Then the
+// tasks: who was woken, ran and returned.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "support/event_log.h"
+#include "support/files.h"
+#include "support/oracle.h"
+#include "support/packet_log.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::LegDirection;
+using track::Outcome;
+using track::Stage;
+using Index = std::size_t;
+using Events = std::vector<LoggedEvent>;
+constexpr Index kNone = ~Index{0};
+
+bool in_task(const LoggedEvent& event) {
+  return (event.header.flags & (kFlagHardirq | kFlagSoftirq | kFlagNmi)) == 0;
+}
+
+// What the oracle says about one leg. Times are indices of events, kNone where there is none.
+struct Way {
+  LegDirection direction{};
+  Index birth = kNone;
+  Outcome outcome = Outcome::open;
+  std::string device;  // of the last hop
+  std::uint32_t hops = 0;
+  std::map<Stage, Index> stages;
+  Pid reader = 0;
+  std::size_t next = kNone;  // in the list of all
+  bool first = true;         // no leg went before it
+  // Sent.
+  bool sent = false;
+  bool freed = false;
+  bool handed_over = false;
+  bool segmented = false;
+  // Received.
+  bool merged = false;
+  bool control = false;  // opened or closed a connection
+  std::uint64_t socket = 0;
+  std::uint32_t data_len = 0;
+  Index reused = kNone;     // its address became another's
+  Index withdrawn = kNone;  // kfree_skb of it while a socket held its bytes
+  bool withdrawn_harmless = false;
+  bool has_data() const { return data_len > 0; }
+};
+
+class Oracle {
+ public:
+  explicit Oracle(const Events& events) : events_(events) {
+    for (const LoggedEvent& event : events) {
+      has_start_ |= event.kind == Kind::start;
+      has_ready_ |= event.kind == Kind::ready;
+      has_recv_length_ |= event.kind == Kind::recv_length;
+    }
+    number_runs();
+    for (Index i = 0; i < events.size(); ++i) skbs(i);
+    for (std::size_t way = 0; way < ways_.size(); ++way) end_of_capture(ways_[way]);
+    for (Way& way : ways_) ready_and_wake(way);
+    sockets();
+    for (Way& way : ways_) reader(way);
+  }
+
+  const std::vector<Way>& ways() const { return ways_; }
+  Nanoseconds time(Index index) const { return index == kNone ? 0 : events_[index].header.time; }
+
+ private:
+  struct Cpu {
+    std::vector<std::size_t> pending;  // received, not yet seen to be processed, in order
+    bool processed = false;            // something, since the last netif_receive_skb
+  };
+
+  const LoggedEvent& at(Index index) const { return events_[index]; }
+
+  // Which run of NET_RX (0 outside), which poll in it and which batch of receives an event is in.
+  void number_runs() {
+    struct Count {
+      std::uint32_t run = 0, poll = 0, batch = 0;
+      bool processed = false;
+    };
+    std::map<CpuId, Count> cpus;
+    std::uint32_t runs = 0;
+    places_.resize(events_.size());
+    for (Index i = 0; i < events_.size(); ++i) {
+      const LoggedEvent& event = at(i);
+      Count& cpu = cpus[event.header.cpu];
+      if (event.kind == Kind::softirq_entry && event.vec == kNetRxSoftirq) cpu.run = ++runs;
+      if (event.kind == Kind::receive && cpu.processed) {
+        ++cpu.batch;
+        cpu.processed = false;
+      }
+      places_[i] = {cpu.run, cpu.poll, cpu.batch};
+      if (event.kind == Kind::softirq_exit && event.vec == kNetRxSoftirq) cpu.run = 0;
+      if (event.kind == Kind::napi_poll) ++cpu.poll;
+      cpu.processed |= event.kind == Kind::tcp_probe || event.kind == Kind::queue ||
+                       event.kind == Kind::consume || event.kind == Kind::kfree ||
+                       event.kind == Kind::napi_poll;
+    }
+  }
+
+  // ---------------------------------------------------------------------------- skbs
+
+  Way* holder(const LoggedEvent& event) {
+    if (!event.skb) return nullptr;
+    const auto found = holders_.find(*event.skb);
+    return found == holders_.end() ? nullptr : &ways_[found->second];
+  }
+  void let_go(const LoggedEvent& event) { holders_.erase(*event.skb); }
+
+  // Somebody else has the address: who had it has ended without an event.
+  void reuse(Index i) {
+    Way* way = holder(at(i));
+    if (way == nullptr) return;
+    way->reused = i;
+    if (way->direction == LegDirection::tx) {
+      if (way->outcome == Outcome::open) {
+        way->outcome = way->sent ? Outcome::transmitted : Outcome::unknown;
+      }
+    } else if (!way->has_data() && way->outcome == Outcome::open) {
+      way->outcome = way->control ? Outcome::consumed : Outcome::unknown;
+    }
+    let_go(at(i));
+  }
+
+  Way& begin(Index i, LegDirection direction, Way* from = nullptr) {
+    const std::size_t before =
+        from == nullptr ? kNone : static_cast<std::size_t>(from - ways_.data());
+    if (from == nullptr) reuse(i);
+    Way& way = ways_.emplace_back();
+    way.direction = direction;
+    way.birth = i;
+    way.device = at(i).device;
+    way.first = before == kNone;
+    if (before != kNone) ways_[before].next = ways_.size() - 1;
+    holders_[*at(i).skb] = ways_.size() - 1;
+    return way;
+  }
+
+  void skbs(Index i) {
+    switch (at(i).kind) {
+      case Kind::gro_receive:
+      case Kind::netif_rx:
+      case Kind::handed_over:
+      case Kind::receive:
+        return receive(i);
+      case Kind::queue:
+        return queue(i);
+      case Kind::start:
+        return start(i);
+      case Kind::xmit:
+        return xmit(i);
+      case Kind::consume:
+      case Kind::kfree:
+        return free(i);
+      case Kind::tcp_probe:
+        return probe(i);
+      case Kind::set_state:
+        return set_state(i);
+      case Kind::ready:
+        return datagram(i);
+      case Kind::napi_poll:
+        cpus_[at(i).header.cpu].processed = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  void receive(Index i) {
+    const LoggedEvent& event = at(i);
+    Way* way = holder(event);
+    const bool received = way != nullptr && way->direction == LegDirection::rx;
+    // lo and veth hand the skb they were given to the stack.
+    const bool handed = way != nullptr && !received && !way->freed &&
+                        (way->sent || way->stages.contains(Stage::start) || !has_start_);
+    const bool on_its_way = received && !way->stages.contains(Stage::stack);
+    const bool hop = received && event.kind == Kind::receive && !on_its_way && is_hop(*way, i);
+    if (hop) {
+      ++way->hops;
+      way->device = event.device;
+      last_receive_[*event.skb] = i;
+      return;
+    }
+    if (handed) {
+      way->handed_over = true;
+      way = &begin(i, LegDirection::rx, way);
+    } else if (!on_its_way) {
+      way = &begin(i, LegDirection::rx);
+    }
+    if (event.kind == Kind::gro_receive) {
+      way->stages.emplace(Stage::gro, i);
+      const Index exit = next_on_cpu(i, Kind::gro_exit);
+      if (exit != kNone && at(exit).rc <= kGroMergedFree) {
+        way->outcome = Outcome::merged;
+        let_go(event);
+      }
+    }
+    if (event.kind != Kind::receive) return;
+    way->stages.emplace(Stage::stack, i);
+    last_receive_[*event.skb] = i;
+    Cpu& cpu = cpus_[event.header.cpu];
+    if (cpu.processed) cpu.pending.clear();
+    cpu.processed = false;
+    cpu.pending.push_back(static_cast<std::size_t>(way - ways_.data()));
+  }
+
+  bool same_run(Index a, Index b) const {
+    return places_[a].run == places_[b].run && places_[a].run != 0;
+  }
+
+  bool is_hop(const Way& way, Index i) {
+    const Index last = last_receive_[*at(i).skb];
+    return same_run(last, i) && places_[last].poll == places_[i].poll &&
+           at(i).device != way.device && !way.has_data() && way.outcome == Outcome::open;
+  }
+
+  // The router sends on, in the same run of the stack, what it received; what was received later
+  // had not been looked at yet.
+  bool is_forward(const Way& way, Index i) {
+    const Index last = last_receive_[*at(i).skb];
+    const std::uint32_t grown = at(i).len - at(last).len;
+    return way.stages.contains(Stage::stack) && same_run(last, i) &&
+           (grown == 0 || grown == 14 || grown == 18) && at(i).device != way.device &&
+           !way.has_data() && places_[last].batch == places_[i].batch &&
+           way.outcome == Outcome::open;
+  }
+
+  void processed(Index i, const Way* way) {
+    Cpu& cpu = cpus_[at(i).header.cpu];
+    cpu.processed = true;
+    if (way == nullptr) return;
+    for (auto& [id, any] : cpus_) {
+      std::erase(any.pending, static_cast<std::size_t>(way - ways_.data()));
+    }
+  }
+
+  void queue(Index i) {
+    Way* way = holder(at(i));
+    if (way != nullptr && way->direction == LegDirection::tx && open_start(*at(i).skb) != kNone) {
+      ++way->hops;  // a device on top of another
+      return;
+    }
+    const bool received = way != nullptr && way->direction == LegDirection::rx;
+    processed(i, received ? way : nullptr);
+    Way* from = received && is_forward(*way, i) ? way : nullptr;
+    if (from != nullptr) from->outcome = Outcome::forwarded;
+    begin(i, LegDirection::tx, from).stages.emplace(Stage::queue, i);
+  }
+
+  // net_dev_start_xmit of that address whose net_dev_xmit is still to come.
+  std::size_t open_start(SkbAddr skb) const {
+    for (const auto& [key, way] : starts_) {
+      if (key.second == skb) return way;
+    }
+    return kNone;
+  }
+
+  void start(Index i) {
+    Way* way = holder(at(i));
+    // Nobody queued a segment that software GSO made.
+    if (way != nullptr && way->direction != LegDirection::tx) return reuse(i);
+    if (way == nullptr || way->freed) return;
+    way->stages.emplace(Stage::start, i);
+    starts_[{at(i).header.cpu, *at(i).skb}] = static_cast<std::size_t>(way - ways_.data());
+  }
+
+  void xmit(Index i) {
+    const auto found = starts_.find({at(i).header.cpu, *at(i).skb});
+    Way* way = nullptr;
+    if (found != starts_.end()) {
+      way = &ways_[found->second];
+      starts_.erase(found);
+    } else if (!has_start_) {
+      way = holder(at(i));
+      if (way != nullptr && way->direction != LegDirection::tx) way = nullptr;
+    }
+    if (way == nullptr || at(i).rc != 0) return;
+    way->stages.emplace(Stage::xmit, i);
+    way->sent = true;
+    if (way->outcome == Outcome::open || way->outcome == Outcome::unknown) {
+      way->outcome = Outcome::transmitted;
+    }
+  }
+
+  void free(Index i) {
+    const LoggedEvent& event = at(i);
+    Way* way = holder(event);
+    const bool received = way != nullptr && way->direction == LegDirection::rx;
+    processed(i, received ? way : nullptr);
+    if (way == nullptr) return;
+    if (!received) return free_sent(i, *way);
+    if (event.no_packet) return reuse(i);
+    let_go(event);
+    if (way->has_data()) {
+      if (event.kind == Kind::kfree) {
+        way->withdrawn = i;
+        way->withdrawn_harmless = event.harmless;
+      }
+      return;
+    }
+    if (event.kind == Kind::kfree) {
+      way->outcome = event.harmless ? Outcome::consumed : Outcome::dropped;
+    } else if (in_task(event) && is_receiving_call(i)) {
+      way->outcome = Outcome::delivered;
+      way->reader = event.header.pid;
+      way->stages[Stage::copy] = copy_of(i);
+    } else {
+      way->outcome = Outcome::consumed;
+    }
+  }
+
+  void free_sent(Index i, Way& way) {
+    const bool on_its_way = way.stages.contains(Stage::start) || way.sent;
+    let_go(at(i));
+    way.freed = true;
+    if (at(i).kind == Kind::consume && !on_its_way) {
+      way.segmented = true;  // validate_xmit_skb() sends others in its place
+      way.outcome = Outcome::transmitted;
+    } else if (at(i).kind == Kind::kfree && !(on_its_way && at(i).unspecified)) {
+      way.outcome = at(i).harmless ? Outcome::consumed : Outcome::dropped;
+    } else {
+      way.stages.emplace(Stage::complete, i);
+    }
+  }
+
+  // udp_recvmsg() frees a datagram it has copied, in the reader's call.
+  bool is_receiving_call(Index i) const {
+    for (Index j = i; j-- > 0;) {
+      if (at(j).header.pid != at(i).header.pid) continue;
+      if (at(j).kind == Kind::call_exit) return false;
+      if (at(j).kind != Kind::call_enter) continue;
+      const std::string& call = at(j).call;
+      return call.starts_with("recv") || call.starts_with("read") || call == "?";
+    }
+    return false;
+  }
+  // The last copy of the datagram that is freed at `i` in that call; its end where it has none, as
+  // a linear one is copied by copy_linear_skb().
+  Index copy_of(Index i) const {
+    for (Index j = i; j-- > 0;) {
+      if (at(j).header.pid != at(i).header.pid) continue;
+      if (at(j).kind == Kind::call_enter) return i;
+      if (at(j).kind == Kind::copy && at(j).skb == at(i).skb) return j;
+    }
+    return i;
+  }
+
+  // Before 6.12 tcp_probe names no skb: it is the oldest on its CPU that has as many bytes with
+  // some header around them, IPv4 or IPv6 and TCP with options.
+  Way* probed(Index i) {
+    const LoggedEvent& event = at(i);
+    if (event.skb) {
+      Way* way = holder(event);
+      return way != nullptr && way->direction == LegDirection::rx ? way : nullptr;
+    }
+    Cpu& cpu = cpus_[event.header.cpu];
+    for (const std::size_t pending : cpu.pending) {
+      Way& way = ways_[pending];
+      if (fits(way, event.len)) return &way;
+    }
+    return nullptr;
+  }
+  bool fits(const Way& way, std::uint32_t data_len) const {
+    const std::uint32_t len = at(way.stages.at(Stage::stack)).len;
+    return len >= data_len + 40 && len <= data_len + 120;
+  }
+
+  // Segments that came while a task had locked the socket wait in its backlog as one skb, the
+  // first: neighbours whose bytes, each without the same header, are those of the tcp_probe.
+  Way* coalesced(Index i, Way* head) {
+    std::vector<Way*> waiting;
+    for (Way& way : ways_) {
+      const bool waits = way.direction == LegDirection::rx && way.stages.contains(Stage::stack) &&
+                         (way.outcome == Outcome::open || way.outcome == Outcome::unknown) &&
+                         !way.has_data() && !way.control;
+      if (waits) waiting.push_back(&way);
+    }
+    std::sort(waiting.begin(), waiting.end(), [](const Way* a, const Way* b) {
+      return a->stages.at(Stage::stack) < b->stages.at(Stage::stack);
+    });
+    for (auto first = waiting.begin(); first != waiting.end(); ++first) {
+      if (head != nullptr && *first != head) continue;
+      std::vector<Way*> parts;
+      std::uint64_t len = 0;
+      for (auto next = first; next != waiting.end(); ++next) {
+        const LoggedEvent& stack = at((*next)->stages.at(Stage::stack));
+        const LoggedEvent& other = at((*first)->stages.at(Stage::stack));
+        if (stack.header.cpu != other.header.cpu || stack.device != other.device) continue;
+        parts.push_back(*next);
+        len += stack.len;
+        const std::uint64_t count = parts.size();
+        if (len < at(i).len + 40 * count || len > at(i).len + 120 * count) continue;
+        const std::uint64_t header = (len - at(i).len) / count;
+        if ((len - at(i).len) % count != 0 || (head == nullptr && any_without_data(parts, header)))
+          continue;
+        for (Way* part : parts) {
+          const auto own =
+              at(part->stages.at(Stage::stack)).len - static_cast<std::uint32_t>(header);
+          if (part != parts.front()) arrives(i, *part, own);
+        }
+        return parts.front();
+      }
+    }
+    return head;
+  }
+  bool any_without_data(const std::vector<Way*>& parts, std::uint64_t header) const {
+    return std::any_of(parts.begin(), parts.end(), [&](const Way* part) {
+      return at(part->stages.at(Stage::stack)).len <= header;
+    });
+  }
+
+  void probe(Index i) {
+    Way* way = probed(i);
+    if (at(i).len > 0 && (way == nullptr ? in_task(at(i)) : !fits(*way, at(i).len))) {
+      way = coalesced(i, way);
+    }
+    processed(i, way);
+    if (way == nullptr) return;
+    way->stages.emplace(Stage::proto, i);
+    if (at(i).len == 0) {
+      way->outcome = Outcome::acked;
+      for (auto held = holders_.begin(); held != holders_.end(); ++held) {
+        if (&ways_[held->second] != way) continue;
+        holders_.erase(held);
+        break;
+      }
+      return;
+    }
+    // The first of a backlog has its own bytes only, and comes before the others.
+    const auto others = arrived_.find(i);
+    std::uint32_t own = at(i).len;
+    if (others != arrived_.end()) {
+      for (const std::size_t other : others->second) own -= ways_[other].data_len;
+    }
+    arrives(i, *way, own);
+    if (own == 0) {
+      std::erase_if(holders_, [&](const auto& held) { return &ways_[held.second] == way; });
+      return;
+    }
+    std::vector<std::size_t>& arrived = arrived_[i];
+    std::rotate(arrived.begin(), arrived.end() - 1, arrived.end());
+  }
+
+  // The socket takes these bytes of it.
+  void arrives(Index i, Way& way, std::uint32_t bytes) {
+    processed(i, &way);
+    way.stages.emplace(Stage::proto, i);
+    way.outcome = bytes == 0 ? Outcome::acked : Outcome::open;
+    if (bytes == 0) return;
+    way.data_len = bytes;
+    way.socket = at(i).sock != 0 ? at(i).sock : at(i).cookie;
+    std::vector<std::size_t>& arrived = arrived_[i];
+    if (arrived.empty()) arrivals_[way.socket].push_back(i);
+    arrived.push_back(static_cast<std::size_t>(&way - ways_.data()));
+  }
+
+  // The datagrams of a batch make their sockets ready in the order in which they came.
+  void datagram(Index i) {
+    Cpu& cpu = cpus_[at(i).header.cpu];
+    cpu.processed = true;
+    if (at(i).protocol != kProtocolUdp) return;
+    Way* named = at(i).skb ? holder(at(i)) : nullptr;  // by a probe
+    if (named != nullptr) {
+      processed(i, named);
+      named->stages.emplace(Stage::ready, i);
+      return;
+    }
+    if (in_task(at(i)) || cpu.pending.empty()) return;
+    Way& way = ways_[cpu.pending.front()];
+    cpu.pending.erase(cpu.pending.begin());
+    way.stages.emplace(Stage::ready, i);
+  }
+
+  // Calls open and close connections, too; these steps are taken for a segment only, which the call
+  // that owned the socket worked on as it let go of it (tcp_rcv_state_process(),
+  // net/ipv4/tcp_input.c).
+  static bool of_a_segment(const LoggedEvent& event) {
+    switch (event.old_state) {
+      case kTcpSynSent:
+      case kTcpSynRecv:
+        return event.new_state == kTcpEstablished;
+      case kTcpFinWait1:
+      case kTcpFinWait2:
+      case kTcpClosing:
+      case kTcpLastAck:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void set_state(Index i) {
+    Cpu& cpu = cpus_[at(i).header.cpu];
+    if (in_task(at(i)) && !of_a_segment(at(i))) return;
+    // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED, or from FIN_WAIT1 to
+    // FIN_WAIT2 to CLOSE.
+    for (Index j = i; j-- > 0;) {
+      if (at(j).header.cpu != at(i).header.cpu) continue;
+      if (at(j).kind == Kind::receive) break;
+      if (at(j).kind != Kind::set_state || at(j).sock != at(i).sock) continue;
+      if (!in_task(at(j)) || of_a_segment(at(j))) return;
+    }
+    cpu.processed = true;
+    if (cpu.pending.empty()) return;
+    Way& way = ways_[cpu.pending.front()];
+    way.control = true;
+    processed(i, &way);
+  }
+
+  void end_of_capture(Way& way) const {
+    if (way.outcome != Outcome::open) return;
+    if (way.direction == LegDirection::tx && way.sent) way.outcome = Outcome::transmitted;
+    if (way.control && !way.has_data()) way.outcome = Outcome::consumed;
+  }
+
+  // ---------------------------------------------------------------------------- sockets
+
+  Index next_on_cpu(Index i, Kind kind) const {
+    for (Index j = i + 1; j < events_.size(); ++j) {
+      if (at(j).header.cpu == at(i).header.cpu && at(j).kind == kind) return j;
+    }
+    return kNone;
+  }
+
+  // The socket of a copy: sock_recv_length, which comes at the end of the call, says which. 0 for a
+  // peek, and for one that is no packet's.
+  std::uint64_t told_socket(Index i) const {
+    for (Index j = i + 1; j < events_.size(); ++j) {
+      const LoggedEvent& event = at(j);
+      if (event.header.pid != at(i).header.pid || !in_task(event)) continue;
+      if (event.kind == Kind::recv_length) return event.peek ? 0 : event.sock;
+      if (event.kind == Kind::call_exit) return 0;
+    }
+    return 0;
+  }
+  // Before 6.3: the skb's, which its socket holds until its last byte is read, and with it what was
+  // coalesced into it.
+  std::uint64_t named_socket(Index i) const {
+    for (Index j = i; j-- > 0;) {
+      if (at(j).header.pid != at(i).header.pid || at(j).kind != Kind::call_enter) continue;
+      if (at(j).peek) return 0;
+      break;
+    }
+    const Way* last = nullptr;
+    for (const Way& way : ways_) {
+      if (way.birth < i && at(way.birth).skb == at(i).skb) last = &way;
+    }
+    return last == nullptr ? 0 : last->socket;
+  }
+
+  struct Bytes {
+    std::size_t way = 0;
+    std::uint64_t left = 0;
+  };
+
+  void sockets() {
+    std::map<std::uint64_t, std::vector<Index>> copies;
+    for (Index i = 0; i < events_.size(); ++i) {
+      if (at(i).kind != Kind::copy) continue;
+      const std::uint64_t socket = has_recv_length_ ? told_socket(i) : named_socket(i);
+      if (socket != 0) copies[socket].push_back(i);
+    }
+    for (const auto& [socket, arrivals] : arrivals_) read(socket, arrivals, copies[socket]);
+  }
+
+  // One stream: what came in, in order, against what was copied, in order.
+  void read(std::uint64_t socket, const std::vector<Index>& arrivals,
+            const std::vector<Index>& copies) {
+    std::vector<Index> moments = arrivals;
+    moments.insert(moments.end(), copies.begin(), copies.end());
+    for (const Index arrival : arrivals) {
+      for (const std::size_t way : arrived_[arrival]) {
+        if (ways_[way].withdrawn != kNone) moments.push_back(ways_[way].withdrawn);
+      }
+    }
+    for (Index i = 0; i < events_.size(); ++i) {
+      if (at(i).kind == Kind::set_state && at(i).new_state == kTcpClose &&
+          (at(i).sock == socket || cookie_of(at(i).sock) == socket)) {
+        moments.push_back(i);
+      }
+    }
+    std::sort(moments.begin(), moments.end());
+    std::deque<Bytes> queue;
+    for (const Index i : moments) {
+      const LoggedEvent& event = at(i);
+      if (event.kind == Kind::tcp_probe) {
+        for (const std::size_t way : arrived_[i]) queue.push_back({way, ways_[way].data_len});
+      } else if (event.kind == Kind::kfree) {
+        const auto found = std::find_if(queue.begin(), queue.end(), [&](const Bytes& bytes) {
+          return ways_[bytes.way].withdrawn == i;
+        });
+        if (found == queue.end()) continue;
+        Way& way = ways_[found->way];
+        way.outcome = way.withdrawn_harmless ? Outcome::consumed : Outcome::dropped;
+        queue.erase(found);
+      } else if (event.kind == Kind::set_state) {
+        for (const Bytes& bytes : queue) ways_[bytes.way].outcome = Outcome::unknown;
+        queue.clear();
+      } else {
+        copy(i, queue);
+      }
+    }
+  }
+
+  std::uint64_t cookie_of(std::uint64_t sock) const {
+    for (const LoggedEvent& event : events_) {
+      if (event.kind == Kind::space_adjust && event.sock == sock) return event.cookie;
+    }
+    return 0;
+  }
+
+  void copy(Index i, std::deque<Bytes>& queue) {
+    // Segments that came too early are read when their turn comes: the copy names them.
+    const auto named = std::find_if(queue.begin(), queue.end(), [&](const Bytes& bytes) {
+      const Way& way = ways_[bytes.way];
+      return at(way.birth).skb == at(i).skb && (way.reused == kNone || way.reused > i);
+    });
+    if (named != queue.end() && named != queue.begin()) {
+      const Bytes bytes = *named;
+      queue.erase(named);
+      queue.push_front(bytes);
+    }
+    std::uint64_t left = at(i).len;
+    while (left > 0 && !queue.empty()) {
+      Bytes& bytes = queue.front();
+      const std::uint64_t taken = std::min(left, bytes.left);
+      left -= taken;
+      bytes.left -= taken;
+      if (bytes.left > 0) break;
+      Way& way = ways_[bytes.way];
+      way.outcome = Outcome::delivered;
+      way.reader = at(i).header.pid;
+      way.stages[Stage::copy] = i;
+      queue.pop_front();
+    }
+  }
+
+  // ---------------------------------------------------------------------------- tasks
+
+  // From the socket's word that there is something to read on: whom that wakes first, before the
+  // CPU turns to another packet.
+  void ready_and_wake(Way& way) {
+    if (way.direction != LegDirection::rx || way.outcome == Outcome::acked) return;
+    const bool stream = way.has_data();
+    if (!way.stages.contains(Stage::stack)) return;
+    if (!stream && !way.stages.contains(Stage::ready)) return;
+    const Index from = way.stages.at(stream ? Stage::proto : Stage::ready);
+    bool ready = !stream || !has_ready_;
+    for (Index i = from + 1; i < events_.size(); ++i) {
+      const LoggedEvent& event = at(i);
+      if (event.header.cpu != at(from).header.cpu) continue;
+      if (event.kind == Kind::receive || event.kind == Kind::tcp_probe) return;
+      if (event.kind == Kind::ready && ready) return;
+      if (event.kind == Kind::ready) {
+        if (event.sock != way.socket) continue;
+        way.stages.emplace(Stage::ready, i);
+        ready = true;
+      }
+      if (event.kind == Kind::softirq_exit && event.vec == kNetRxSoftirq) return;
+      if (event.kind == Kind::waking && ready) {
+        if ((event.header.flags & kFlagHardirq) != 0) continue;  // an interrupt's doing
+        if (wakes(i, event.pid)) way.stages.emplace(Stage::wake, i);
+        return;
+      }
+    }
+  }
+
+  // How the data got to who read it: either this packet woke the reader, or somebody did later, or
+  // the reader was awake.
+  void reader(Way& way) {
+    if (way.direction != LegDirection::rx) return;
+    if (way.outcome != Outcome::delivered) {  // whom it woke did not come to read it
+      if (!way.stages.contains(Stage::wake)) return;
+      const Index wake = way.stages[Stage::wake];
+      Index slept = last_switch_from(wake, at(wake).pid);
+      if (slept == kNone) slept = falls_asleep(wake, at(wake).pid);
+      if (slept != kNone) way.stages[Stage::blocked] = slept;
+      for (Index i = wake + 1; i < events_.size(); ++i) {
+        if (at(i).kind != Kind::sched_switch || at(i).pid != at(wake).pid) continue;
+        way.stages[Stage::run] = i;
+        break;
+      }
+      return;
+    }
+    const Index copy = way.stages.at(Stage::copy);
+    Index arrived = way.stages.at(Stage::stack);
+    for (const Stage stage : {Stage::proto, Stage::ready}) {
+      if (way.stages.contains(stage)) arrived = way.stages[stage];
+    }
+    const auto woken = way.stages.find(Stage::wake);
+    const bool woke_reader = woken != way.stages.end() && at(woken->second).pid == way.reader;
+    if (!woke_reader) {
+      way.stages.erase(Stage::wake);
+      for (Index i = copy; i > arrived; --i) {
+        if (!wakes(i, way.reader)) continue;
+        way.stages[Stage::wake] = i;
+        break;
+      }
+    }
+    Index wake = arrived;
+    if (way.stages.contains(Stage::wake)) {
+      wake = way.stages[Stage::wake];
+      Index slept = last_switch_from(wake, way.reader);
+      if (slept == kNone) slept = falls_asleep(wake, way.reader);
+      if (slept != kNone) way.stages[Stage::blocked] = slept;
+    }
+    for (Index i = wake + 1; i < copy; ++i) {
+      if (at(i).kind != Kind::sched_switch || at(i).pid != way.reader) continue;
+      way.stages[Stage::run] = i;
+      if (woke_reader && has_ready_) break;
+    }
+    for (Index i = copy + 1; i < events_.size(); ++i) {
+      if (at(i).kind != Kind::call_exit || at(i).header.pid != way.reader) continue;
+      way.stages[Stage::ret] = i;
+      break;
+    }
+  }
+
+  // Where the task went to sleep for the last time before `i`; kNone when it is awake or nobody saw
+  // it.
+  Index last_switch_from(Index i, Pid task) const {
+    while (i-- > 0) {
+      if (at(i).kind != Kind::sched_switch) continue;
+      if (at(i).pid == task) return kNone;
+      if (at(i).prev_pid == task) return at(i).prev_sleeps ? i : kNone;
+    }
+    return kNone;
+  }
+  // The switch from a task that was woken at `i` before it was off its CPU; kNone when it stayed.
+  Index falls_asleep(Index i, Pid task) const {
+    for (Index j = i + 1; j < events_.size(); ++j) {
+      if (at(j).kind == Kind::waking && at(j).pid == task) return kNone;
+      const bool call = at(j).kind == Kind::call_enter || at(j).kind == Kind::call_exit;
+      if (call && at(j).header.pid == task) return kNone;  // it went on
+      if (at(j).kind != Kind::sched_switch) continue;
+      if (at(j).pid == task) return kNone;
+      if (at(j).prev_pid == task) return at(j).prev_sleeps ? j : kNone;
+    }
+    return kNone;
+  }
+  // Does `i` wake that task out of its sleep?
+  bool wakes(Index i, Pid task) const {
+    if (at(i).kind != Kind::waking || at(i).pid != task) return false;
+    const Index slept = last_switch_from(i, task);
+    // It may meet a task that is on its way to sleep: then the switch from it is still to come.
+    if (slept == kNone) return falls_asleep(i, task) != kNone;
+    for (Index j = slept + 1; j < i; ++j) {
+      if (at(j).kind == Kind::waking && at(j).pid == task) return false;
+    }
+    return true;
+  }
+
+  struct Place {
+    std::uint32_t run = 0, poll = 0, batch = 0;
+  };
+
+  const Events& events_;
+  bool has_start_ = false;
+  bool has_ready_ = false;
+  bool has_recv_length_ = false;
+  std::vector<Place> places_;
+  std::vector<Way> ways_;
+  std::map<SkbAddr, std::size_t> holders_;
+  std::map<SkbAddr, Index> last_receive_;
+  std::map<std::pair<CpuId, SkbAddr>, std::size_t> starts_;
+  std::map<CpuId, Cpu> cpus_;
+  std::map<std::uint64_t, std::vector<Index>> arrivals_;
+  std::map<Index, std::vector<std::size_t>> arrived_;
+};
+
+class PacketOracle : public ::testing::TestWithParam<std::filesystem::path> {
+ protected:
+  // One line for each difference, so that a wrong rule shows as a pattern.
+  template <class Tracker, class Expected>
+  void equal(const Tracker& tracker, const Expected& expected, std::string_view what) {
+    if (tracker == expected) return;
+    if (!sure) unsure_packets.insert(packet_name);
+    (sure ? differences : unsure_differences)
+        .push_back(fmt::format("{}: {} is {} to the tracker, {} to the oracle", packet_name, what,
+                               tracker, expected));
+  }
+
+  void compare(const Oracle& oracle, const Way& way, const track::Leg& leg) {
+    const LoggedEvent& birth = log.events[way.birth];
+    // An acknowledgement that is lost in a backlog has no event: the tracker goes by who sent it.
+    if (leg.outcome == Outcome::acked && leg.confidence == track::Confidence::inferred &&
+        leg.len <= 72 && (way.outcome == Outcome::unknown || way.outcome == Outcome::open)) {
+      return;
+    }
+    sure = leg.confidence == track::Confidence::exact;
+    equal(leg.direction == LegDirection::rx, way.direction == LegDirection::rx, "rx");
+    equal(leg.birth, oracle.time(way.birth), "birth");
+    equal(leg.len, birth.len, "len");
+    equal(tracked.device(leg), birth.device, "device");
+    equal(leg.hops, way.hops, "hops");
+    equal(name(leg.outcome), name(way.outcome), "outcome");
+    equal(leg.direction == LegDirection::tx && leg.segments > 0, way.segmented, "segmented");
+    using enum Stage;
+    const std::vector<Stage> received{gro, stack, proto, ready, wake, run, copy, ret, blocked};
+    const std::vector<Stage> sent{queue, start, xmit, complete};
+    for (const Stage stage : leg.direction == LegDirection::rx ? received : sent) {
+      if (way.segmented && stage != queue) continue;  // its segments' stand for it
+      const auto found = way.stages.find(stage);
+      const Nanoseconds expected = found == way.stages.end() ? 0 : oracle.time(found->second);
+      equal(leg.stages[stage], expected, track::name(stage));
+    }
+    if (way.outcome == Outcome::delivered) equal(leg.pid, way.reader, "reader");
+  }
+
+  EventLog log;
+  PacketLog tracked;
+  std::string packet_name;
+  std::vector<std::string> differences;
+  // Of legs that the tracker itself calls inferred: before 6.12 no event tells which segments a
+  // backlog has coalesced, and both sides guess.
+  std::vector<std::string> unsure_differences;
+  std::set<std::string> unsure_packets;
+  bool sure = true;
+};
+
+TEST_P(PacketOracle, agrees_packet_by_packet) {
+  log = load_packet_events(GetParam());
+  if (!log.lossless) GTEST_SKIP() << "a packet that spans a gap is not followed";
+  tracked = track_packets(GetParam());
+  const Oracle oracle(log.events);
+  // Two may share all of this: a clock that stepped back stands still for a while.
+  std::map<std::tuple<Nanoseconds, SkbAddr, LegDirection>, std::deque<const LoggedPacket*>>
+      by_birth;
+  std::sort(tracked.packets.begin(), tracked.packets.end(),
+            [](const LoggedPacket& a, const LoggedPacket& b) { return a.id < b.id; });
+  for (const LoggedPacket& packet : tracked.packets) {
+    const track::Leg& leg = packet.legs.front();
+    by_birth[{leg.birth, leg.skbaddr, leg.direction}].push_back(&packet);
+  }
+  std::size_t packets = 0;
+  for (const Way& first : oracle.ways()) {
+    if (!first.first) continue;
+    ++packets;
+    const LoggedEvent& birth = log.events[first.birth];
+    packet_name = fmt::format("{} {:x} {}", birth.header.time,
+                              static_cast<std::uint64_t>(*birth.skb), birth.device);
+    auto& same = by_birth[{birth.header.time, *birth.skb, first.direction}];
+    if (same.empty()) {
+      differences.push_back(packet_name + ": no packet to the tracker");
+      continue;
+    }
+    const LoggedPacket& packet = *same.front();
+    same.pop_front();
+    std::size_t legs = 0;
+    for (const Way* way = &first;; way = &oracle.ways()[way->next]) {
+      if (legs < packet.legs.size()) compare(oracle, *way, packet.legs[legs]);
+      ++legs;
+      if (way->next == kNone) break;
+    }
+    equal(packet.legs.size(), legs, "legs");
+  }
+  EXPECT_EQ(tracked.packets.size(), packets);
+  EXPECT_LE(unsure_packets.size() * 100, packets)
+      << fmt::format("{}", fmt::join(unsure_differences, "\n"));
+  EXPECT_EQ(differences.size(), 0U) << fmt::format("{}", fmt::join(differences, "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, PacketOracle, ::testing::ValuesIn(captures()),
+                         [](const auto& capture) { return test_name(capture.param); });
+
+}  // namespace
+}  // namespace skbtrail::test

@@ -1,0 +1,425 @@
+// What must hold for the packets of every capture, whatever happened in it: no event belongs to two
+// packets or to none, times do not run backwards, and the kernel counted the same
+// (tests/data/*.json). What became of each packet is compared one by one in packet_oracle_test.cc.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "support/event_log.h"
+#include "support/files.h"
+#include "support/oracle.h"
+#include "support/packet_log.h"
+#include "support/truth.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Leg;
+using track::LegDirection;
+using track::Outcome;
+using track::Stage;
+
+// An event of an skb: two may be equal, as a clock may stand still.
+using Moment = std::pair<Nanoseconds, SkbAddr>;
+using Moments = std::multiset<Moment>;
+
+std::string describe(const LoggedPacket& packet) {
+  std::string text = fmt::format("packet {}", packet.id);
+  for (const Leg& leg : packet.legs) {
+    text += fmt::format(" [{} {:x} born {} {}]", leg.direction == LegDirection::rx ? "rx" : "tx",
+                        static_cast<std::uint64_t>(leg.skbaddr), leg.birth, name(leg.outcome));
+  }
+  return text;
+}
+
+// Takes one element that equals `moment` out of `moments`.
+bool take(Moments& moments, const Moment& moment) {
+  const auto found = moments.find(moment);
+  if (found == moments.end()) return false;
+  moments.erase(found);
+  return true;
+}
+
+class PacketProperties : public ::testing::TestWithParam<std::filesystem::path> {
+ protected:
+  void SetUp() override {
+    log = load_packet_events(GetParam());
+    tracked = track_packets(GetParam());
+    truth = truth_of(GetParam());
+  }
+
+  template <class Visit>
+  void each_leg(Visit visit) const {
+    for (const LoggedPacket& packet : tracked.packets) {
+      for (const Leg& leg : packet.legs) visit(packet, leg);
+    }
+  }
+  template <class Holds>
+  std::uint64_t count_legs(Holds holds) const {
+    std::uint64_t count = 0;
+    each_leg([&](const LoggedPacket&, const Leg& leg) { count += holds(leg) ? 1 : 0; });
+    return count;
+  }
+  template <class Holds>
+  std::uint64_t count_events(Holds holds) const {
+    return static_cast<std::uint64_t>(std::count_if(log.events.begin(), log.events.end(), holds));
+  }
+  Moments moments(Kind kind) const {
+    Moments found;
+    for (const LoggedEvent& event : log.events) {
+      if (event.kind == kind) found.emplace(event.header.time, *event.skb);
+    }
+    return found;
+  }
+  bool has(const EventName& event) const { return tracked.trace->catalog().find(event) != nullptr; }
+
+  // Each event of this kind is that stage of one leg, or one of the hops of a leg with its skb.
+  void expect_each_in_one_leg(Kind kind, LegDirection direction, Stage stage) const {
+    Moments events = moments(kind);
+    std::map<SkbAddr, std::uint64_t> hops;
+    each_leg([&](const LoggedPacket& packet, const Leg& leg) {
+      if (leg.direction != direction) return;
+      hops[leg.skbaddr] += leg.hops;
+      if (!leg.stages.has(stage)) return;
+      EXPECT_TRUE(take(events, {leg.stages[stage], leg.skbaddr}))
+          << describe(packet) << ": no event of its own at " << leg.stages[stage];
+    });
+    std::map<SkbAddr, std::uint64_t> left;
+    for (const auto& [time, skb] : events) ++left[skb];
+    for (const auto& [skb, count] : hops) {
+      EXPECT_EQ(left[skb], count) << fmt::format("{:x}", static_cast<std::uint64_t>(skb));
+      left.erase(skb);
+    }
+    for (const auto& [skb, count] : left) {
+      ADD_FAILURE() << fmt::format("{} events of {:x} in no leg", count,
+                                   static_cast<std::uint64_t>(skb));
+    }
+  }
+
+  EventLog log;
+  PacketLog tracked;
+  Truth truth;
+};
+
+TEST_P(PacketProperties, packets_and_outcomes_sum_up) {
+  EXPECT_EQ(tracked.packets.size(), tracked.counters.packets);
+  std::set<std::uint64_t> ids;
+  std::uint64_t legs = 0;
+  std::uint64_t crossed = 0;
+  for (const LoggedPacket& packet : tracked.packets) {
+    ids.insert(packet.id);
+    legs += packet.legs.size();
+    ASSERT_FALSE(packet.legs.empty());
+  }
+  each_leg([&](const LoggedPacket&, const Leg& leg) { crossed += leg.crossed_loss ? 1 : 0; });
+  ASSERT_EQ(ids.size(), tracked.packets.size());
+  if (!ids.empty()) {
+    EXPECT_EQ(*ids.begin(), 1U);
+    EXPECT_EQ(*ids.rbegin(), ids.size());
+  }
+  EXPECT_EQ(legs, tracked.counters.legs);
+  EXPECT_EQ(crossed, tracked.counters.crossed_loss);
+  if (tracked.lossless) {
+    EXPECT_EQ(crossed, 0U);
+  }
+  EXPECT_EQ(tracked.counters.evicted, 0U);
+}
+
+// A leg ends as what its direction allows, and the packet goes on exactly where it says so.
+TEST_P(PacketProperties, outcomes_fit_the_leg) {
+  const std::set<Outcome> sent{Outcome::transmitted, Outcome::dropped, Outcome::consumed,
+                               Outcome::unknown, Outcome::open};
+  for (const LoggedPacket& packet : tracked.packets) {
+    SCOPED_TRACE(describe(packet));
+    for (const Leg& leg : packet.legs) {
+      if (leg.direction == LegDirection::tx) {
+        EXPECT_TRUE(sent.contains(leg.outcome));
+        EXPECT_TRUE(leg.next == nullptr || leg.next->direction == LegDirection::rx);
+        if (has(NetDevXmit::name)) {
+          EXPECT_TRUE(leg.next == nullptr || leg.outcome == Outcome::transmitted ||
+                      leg.crossed_loss);
+        }
+      } else {
+        EXPECT_NE(leg.outcome, Outcome::transmitted);
+        EXPECT_EQ(leg.outcome == Outcome::forwarded, leg.next != nullptr);
+        EXPECT_TRUE(leg.next == nullptr || leg.next->direction == LegDirection::tx);
+      }
+      if (leg.outcome == Outcome::unknown) {
+        EXPECT_NE(leg.cause, track::UnknownCause::none);
+      }
+      if (leg.outcome == Outcome::delivered && leg.stages.has(Stage::copy)) {
+        EXPECT_NE(leg.pid, 0);
+      }
+    }
+  }
+}
+
+// `complete` may precede `xmit`: some drivers free the skb before the event is written. On lo and
+// veth the next leg begins inside the driver's call, before `xmit`.
+TEST_P(PacketProperties, times_never_decrease) {
+  using enum Stage;
+  const std::vector<Stage> to_xmit{send, queue, enqueue, dequeue, start, xmit};
+  const std::vector<Stage> to_complete{send, queue, enqueue, dequeue, start, complete};
+  const std::vector<Stage> received{irq,   raise, softirq, poll, gro,  stack,
+                                    proto, ready, wake,    run,  copy, ret};
+  const auto check = [](const Leg& leg, const std::vector<Stage>& order) {
+    Nanoseconds before = 0;
+    for (const Stage stage : order) {
+      if (!leg.stages.has(stage)) continue;
+      EXPECT_GE(leg.stages[stage], before) << track::name(stage);
+      before = leg.stages[stage];
+    }
+  };
+  for (const LoggedPacket& packet : tracked.packets) {
+    SCOPED_TRACE(describe(packet));
+    EXPECT_GE(packet.end, packet.begin);
+    Nanoseconds before = 0;
+    for (const Leg& leg : packet.legs) {
+      EXPECT_GE(leg.birth, before);
+      if (leg.direction == LegDirection::tx) {
+        check(leg, to_xmit);
+        check(leg, to_complete);
+        before = std::max(leg.birth, leg.stages[start]);
+      } else {
+        check(leg, received);
+        if (leg.stages.has(blocked) && tracked.lossless) {  // else it may have slept again
+          EXPECT_TRUE(leg.stages.has(wake));
+          // The waking may meet a reader on its way to sleep.
+          EXPECT_LE(leg.stages[blocked], std::max(leg.stages[wake], leg.stages[run]));
+        }
+        before = std::max(leg.birth, leg.stages[stack]);
+      }
+      EXPECT_LE(packet.begin, leg.birth);
+      EXPECT_GE(packet.end, leg.birth);
+      // What others did before it came is no time of this packet, but for what made NET_RX run.
+      for (const Stage stage : {gro, stack, proto, ready, wake, copy, ret}) {
+        if (!leg.stages.has(stage)) continue;
+        EXPECT_GE(leg.stages[stage], leg.birth) << track::name(stage);
+      }
+    }
+  }
+}
+
+TEST_P(PacketProperties, every_receive_in_one_leg) {
+  expect_each_in_one_leg(Kind::receive, LegDirection::rx, Stage::stack);
+}
+TEST_P(PacketProperties, every_queue_in_one_leg) {
+  expect_each_in_one_leg(Kind::queue, LegDirection::tx, Stage::queue);
+}
+
+TEST_P(PacketProperties, every_gro_entry_in_one_leg) {
+  Moments entries = moments(Kind::gro_receive);
+  std::uint64_t merged = 0;
+  each_leg([&](const LoggedPacket& packet, const Leg& leg) {
+    // What a socket's backlog has merged had been received.
+    merged += leg.outcome == Outcome::merged && !leg.stages.has(Stage::stack) ? 1 : 0;
+    if (!leg.stages.has(Stage::gro)) return;
+    EXPECT_EQ(leg.direction, LegDirection::rx);
+    EXPECT_TRUE(take(entries, {leg.stages[Stage::gro], leg.skbaddr})) << describe(packet);
+  });
+  EXPECT_TRUE(entries.empty()) << entries.size() << " in no leg";
+  const std::uint64_t exits = count_events([](const LoggedEvent& event) {
+    return event.kind == Kind::gro_exit && event.rc <= kGroMergedFree;
+  });
+  if (tracked.lossless) {
+    EXPECT_EQ(merged, exits);
+  } else {
+    EXPECT_LE(merged, exits);
+  }
+}
+
+// The same segment: as long, from the same address, of the same flow, and before.
+TEST_P(PacketProperties, a_retransmission_repeats_a_packet_like_it) {
+  std::map<std::uint64_t, const Leg*> sent;
+  for (const LoggedPacket& packet : tracked.packets) sent[packet.id] = &packet.legs.front();
+  each_leg([&](const LoggedPacket& packet, const Leg& leg) {
+    if (leg.repeats == 0) return;
+    EXPECT_TRUE(leg.retransmit) << describe(packet);
+    ASSERT_TRUE(sent.contains(leg.repeats)) << describe(packet);
+    const Leg& before = *sent.at(leg.repeats);
+    EXPECT_EQ(before.direction, LegDirection::tx) << describe(packet);
+    EXPECT_LT(before.birth, leg.birth) << describe(packet);
+    EXPECT_EQ(before.len, leg.len) << describe(packet);
+    EXPECT_EQ(before.device, leg.device) << describe(packet);
+    EXPECT_EQ(before.skbaddr, leg.skbaddr) << describe(packet);
+    if (before.flow != track::kNoFlow && leg.flow != track::kNoFlow) {
+      EXPECT_EQ(before.flow, leg.flow) << describe(packet);
+    }
+  });
+}
+
+// What a packet was merged into came before it and, when GRO did it, went on after it.
+TEST_P(PacketProperties, merged_packets_lie_in_a_packet) {
+  std::map<std::uint64_t, const LoggedPacket*> by_id;
+  for (const LoggedPacket& packet : tracked.packets) by_id[packet.id] = &packet;
+  std::map<std::uint64_t, std::uint64_t> inside;
+  each_leg([&](const LoggedPacket& packet, const Leg& leg) {
+    if (leg.outcome != Outcome::merged) {
+      EXPECT_EQ(leg.merged_into, 0U) << describe(packet);
+      return;
+    }
+    if (leg.merged_into == 0) return;
+    ASSERT_TRUE(by_id.contains(leg.merged_into)) << describe(packet);
+    const Leg& host = by_id[leg.merged_into]->last();
+    ++inside[leg.merged_into];
+    EXPECT_EQ(host.direction, LegDirection::rx);
+    EXPECT_EQ(host.device, leg.device);
+    EXPECT_EQ(host.cpu, leg.cpu);
+    EXPECT_LE(host.birth, leg.birth);
+    if (host.stages.has(Stage::stack) && !leg.stages.has(Stage::stack)) {
+      EXPECT_LE(leg.birth, host.stages[Stage::stack]);
+    }
+  });
+  for (const auto& [id, count] : inside) EXPECT_GE(by_id[id]->last().segments, count) << id;
+}
+
+// The driver accepts each skb once. `xmit` of a GSO packet is that of one of its segments.
+TEST_P(PacketProperties, every_accepted_xmit_in_at_most_one_leg) {
+  Moments xmits;
+  std::multiset<Nanoseconds> times;
+  std::map<std::string, std::uint64_t> events;
+  for (const LoggedEvent& event : log.events) {
+    if (event.kind != Kind::xmit || event.rc != 0) continue;
+    xmits.emplace(event.header.time, *event.skb);
+    times.insert(event.header.time);
+    ++events[event.device];
+  }
+  std::map<std::string, std::uint64_t> legs;
+  each_leg([&](const LoggedPacket& packet, const Leg& leg) {
+    if (!leg.stages.has(Stage::xmit)) return;
+    EXPECT_EQ(leg.direction, LegDirection::tx);
+    legs[tracked.device(leg)] += std::max(leg.segments, 1U);
+    if (leg.segments == 0) {
+      EXPECT_TRUE(take(xmits, {leg.stages[Stage::xmit], leg.skbaddr})) << describe(packet);
+    } else {
+      EXPECT_TRUE(times.contains(leg.stages[Stage::xmit])) << describe(packet);
+    }
+  });
+  if (!tracked.lossless) return;
+  for (const auto& [device, count] : events) EXPECT_EQ(legs[device], count) << device;
+}
+
+// Bytes are read once: of all the packets whose last byte a copy took, only the first can have been
+// begun by an earlier one; and all that was delivered was copied.
+TEST_P(PacketProperties, bytes_are_delivered_once) {
+  std::map<Nanoseconds, std::uint32_t> data_len;  // by the time of tcp_probe
+  std::map<std::pair<Nanoseconds, Pid>, std::uint64_t> copies;
+  std::uint64_t copied = 0;
+  for (const LoggedEvent& event : log.events) {
+    if (event.kind == Kind::tcp_probe) data_len[event.header.time] = event.len;
+    if (event.kind != Kind::copy) continue;
+    copies[{event.header.time, event.header.pid}] += event.len;
+    copied += event.len;
+  }
+  std::map<std::pair<Nanoseconds, Pid>, std::vector<const Leg*>> ended;
+  std::uint64_t delivered = 0;
+  std::set<Nanoseconds> probes;
+  std::map<Nanoseconds, std::size_t> delivered_of;
+  each_leg([&](const LoggedPacket& packet, const Leg& leg) {
+    if (!leg.stages.has(Stage::copy) || !leg.stages.has(Stage::proto)) return;
+    ended[{leg.stages[Stage::copy], leg.pid}].push_back(&leg);
+    ASSERT_TRUE(data_len.contains(leg.stages[Stage::proto])) << describe(packet);
+    ++delivered_of[leg.stages[Stage::proto]];
+    // A socket's backlog gives several to one tcp_probe.
+    if (probes.insert(leg.stages[Stage::proto]).second) {
+      delivered += data_len[leg.stages[Stage::proto]];
+    }
+  });
+  EXPECT_LE(delivered, copied);
+  for (auto& [moment, legs] : ended) {
+    std::uint64_t wholly_inside = 0;
+    const Leg* first = *std::min_element(legs.begin(), legs.end(), [](const Leg* a, const Leg* b) {
+      return a->stages[Stage::proto] < b->stages[Stage::proto];
+    });
+    std::map<Nanoseconds, std::size_t> inside;
+    for (const Leg* leg : legs) ++inside[leg->stages[Stage::proto]];
+    inside.erase(first->stages[Stage::proto]);
+    for (const auto& [proto, count] : inside) {
+      const bool all_of_it = delivered_of[proto] == count;
+      if (all_of_it) wholly_inside += data_len[proto];
+    }
+    if (copies.contains(moment)) {
+      EXPECT_LT(wholly_inside, copies[moment]) << moment.first;
+    } else {
+      EXPECT_FALSE(first->stages.has(Stage::proto)) << "no copy at " << moment.first;
+    }
+  }
+}
+
+// Bytes that lay in a socket when it was closed are known to have been read by nobody; the kernel
+// frees them without an event, and resets the connection (__tcp_close(), net/ipv4/tcp.c).
+TEST_P(PacketProperties, few_packets_have_no_known_end) {
+  if (!tracked.lossless) GTEST_SKIP() << "events were lost";
+  if (!has(ConsumeSkb::name)) GTEST_SKIP() << "consume_skb was not recorded";
+  std::map<std::string, std::uint64_t> causes;
+  std::uint64_t unseen = 0;
+  each_leg([&](const LoggedPacket&, const Leg& leg) {
+    if (leg.outcome == Outcome::open) ++causes["open"];
+    if (leg.outcome == Outcome::unknown && leg.cause != track::UnknownCause::socket_closed) {
+      ++causes[std::string(track::kUnknownCauseNames[static_cast<std::size_t>(leg.cause)])];
+    }
+  });
+  for (const auto& [cause, count] : causes) unseen += count;
+  EXPECT_LE(unseen * 100, tracked.counters.legs) << ::testing::PrintToString(causes);
+}
+
+// veth without NAPI and lo count a packet where they hand it to the stack, however many segments
+// are in it; a NIC, and veth with NAPI, before GRO. Both count as sent what the driver was given:
+// after software GSO, and not what the queue dropped.
+TEST_P(PacketProperties, devices_counted_the_same) {
+  if (!tracked.lossless) GTEST_SKIP() << "events were lost";
+  if (!tracked.trace->other_buffers().empty()) GTEST_SKIP() << "its events lie in two buffers";
+  if (!has(NetifReceiveSkb::name)) GTEST_SKIP() << "netif_receive_skb was not recorded";
+  std::map<std::string, Truth::Device> counted;
+  for (const Truth::Device& device : truth.devices) {
+    counted[device.name].rx_packets += device.rx_packets;
+    counted[device.name].tx_packets += device.tx_packets;
+  }
+  for (const auto& [name, device] : counted) {
+    SCOPED_TRACE(name);
+    const auto on = [&, device_name = name](LegDirection direction, const Leg& leg) {
+      return leg.direction == direction && tracked.device(leg) == device_name;
+    };
+    const std::uint64_t into_gro = count_legs(
+        [&](const Leg& leg) { return on(LegDirection::rx, leg) && leg.stages.has(Stage::gro); });
+    const std::uint64_t received =
+        count_legs([&](const Leg& leg) { return on(LegDirection::rx, leg); });
+    const bool counts_before_gro = truth.network == "nic" || into_gro > 0;
+    EXPECT_EQ(counts_before_gro ? into_gro : received, device.rx_packets);
+
+    std::uint64_t sent = 0;  // skbs
+    each_leg([&](const LoggedPacket&, const Leg& leg) {
+      if (on(LegDirection::tx, leg)) sent += std::max(leg.segments, 1U);
+    });
+    const auto dropped = truth.queue_drops.find(name);
+    const std::uint64_t unsent = dropped == truth.queue_drops.end() ? 0 : dropped->second;
+    EXPECT_EQ(sent, device.tx_packets + unsent);
+    if (has(NetDevXmit::name)) {
+      const std::uint64_t accepted = count_legs(
+          [&](const Leg& leg) { return on(LegDirection::tx, leg) && leg.stages.has(Stage::xmit); });
+      const std::uint64_t queued =
+          count_legs([&](const Leg& leg) { return on(LegDirection::tx, leg); });
+      EXPECT_EQ(accepted, queued - unsent);
+    }
+  }
+}
+
+TEST_P(PacketProperties, forwarded_as_often_as_the_kernel_says) {
+  const std::uint64_t forwarded =
+      count_legs([](const Leg& leg) { return leg.outcome == Outcome::forwarded; });
+  const auto kernel = static_cast<std::uint64_t>(truth.snmp_total("Ip.ForwDatagrams"));
+  if (tracked.lossless) {
+    EXPECT_EQ(forwarded, kernel);
+  } else {
+    EXPECT_LE(forwarded, kernel);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, PacketProperties, ::testing::ValuesIn(captures()),
+                         [](const auto& capture) { return test_name(capture.param); });
+
+}  // namespace
+}  // namespace skbtrail::test

@@ -1,0 +1,382 @@
+// The packet tracker's receive rules, with events written by hand.
+#include "track/receive.h"
+
+#include <gtest/gtest.h>
+
+#include "track/scripted_events.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Leg;
+using track::Outcome;
+using track::Stage;
+using track::UnknownCause;
+
+constexpr std::uint16_t kIpv4 = 0x0800;
+
+class Receive : public ::testing::Test, protected TrackerScript {
+ protected:
+  void poll(Nanoseconds time, std::string_view device = "eth0", CpuId cpu = 0) {
+    tracker.on(at(time, cpu), NapiPoll{NapiAddr{1}, device, 1, 64});
+  }
+  void queue(Nanoseconds time, SkbAddr address, std::uint32_t len, std::string_view device,
+             std::uint8_t flags = kSoftirq) {
+    tracker.on(at(time, 0, flags), NetDevQueue{{address, len, device}});
+  }
+  void gro(Nanoseconds time, SkbAddr address, std::int32_t ret, std::string_view device = "eth0",
+           CpuId cpu = 0) {
+    tracker.on(at(time, cpu), NapiGroReceiveEntry{{address, 1500, device}});
+    NapiGroReceiveExit leave;
+    leave.ret = ret;
+    tracker.on(at(time + 1, cpu), leave);
+  }
+  void drop(Nanoseconds time, SkbAddr address, std::uint32_t reason) {
+    KfreeSkb event;
+    event.skbaddr = address;
+    event.location = 0xffffffff81000000;
+    event.reason = reason;
+    event.protocol = kIpv4;
+    tracker.on(at(time), event);
+  }
+  void probe(Nanoseconds time, std::uint16_t data_len, std::optional<SkbAddr> address) {
+    TcpProbe event;
+    event.data_len = data_len;
+    event.skbaddr = address;
+    event.skaddr = SockAddr{0xffff888200000000};
+    tracker.on(at(time), event);
+  }
+  void copy(Nanoseconds time, SkbAddr address, std::int32_t len, Pid reader = 200) {
+    tracker.on(at(time, 1, kTask, reader), SkbCopyDatagramIovec{address, len});
+  }
+  const std::vector<Leg>& finished() {
+    tracker.finish();
+    return legs.rx;
+  }
+  static Nanoseconds time(const Leg& leg, Stage stage) { return leg.stages[stage]; }
+};
+
+TEST_F(Receive, an_irq_raises_the_softirq_that_receives_what_a_task_reads) {
+  tracker.on(at(100, 0, kHardirq), IrqHandlerEntry{24, "eth0-rx"});
+  tracker.on(at(110, 0, kHardirq), SoftirqRaise{kNetRxSoftirq});
+  tracker.on(at(120, 0, kHardirq), IrqHandlerExit{24});
+  softirq(200);
+  receive(300, skb(1));
+  poll(350);
+  softirq_exit(400);
+  copy(900, skb(1), 100);
+  const Leg& leg = finished().at(0);
+  EXPECT_EQ(time(leg, Stage::irq), 100U);
+  EXPECT_EQ(time(leg, Stage::raise), 110U);
+  EXPECT_EQ(time(leg, Stage::softirq), 200U);
+  EXPECT_EQ(time(leg, Stage::poll), 200U);
+  EXPECT_EQ(time(leg, Stage::stack), 300U);
+  EXPECT_EQ(time(leg, Stage::copy), 900U);
+  EXPECT_EQ(leg.outcome, Outcome::delivered);
+  EXPECT_EQ(leg.pid, 200);
+  EXPECT_EQ(leg.cpu, 0U);
+  EXPECT_EQ(leg.stack_cpu, 0U);
+  EXPECT_EQ(leg.reader_cpu, 1U);
+}
+
+// net_rx_action() works on a copy of the poll list.
+TEST_F(Receive, an_irq_inside_net_rx_belongs_to_the_next_run) {
+  softirq(200);
+  tracker.on(at(220, 0, kHardirq), IrqHandlerEntry{24, "eth0-rx"});
+  tracker.on(at(221, 0, kHardirq), SoftirqRaise{kNetRxSoftirq});
+  tracker.on(at(222, 0, kHardirq), IrqHandlerExit{24});
+  receive(230, skb(1));
+  softirq_exit(300);
+  softirq(400);
+  receive(410, skb(2));
+  softirq_exit(500);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_FALSE(legs.rx[0].stages.has(Stage::irq));
+  EXPECT_EQ(time(legs.rx[1], Stage::irq), 220U);
+  EXPECT_EQ(time(legs.rx[1], Stage::raise), 221U);
+}
+
+TEST_F(Receive, an_address_that_is_born_again_ends_the_packet_before) {
+  softirq(100);
+  receive(110, skb(1), 60);
+  receive(120, skb(1), 70);
+  softirq_exit(130);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).last.outcome, Outcome::unknown);
+  EXPECT_EQ(packets.with_id(1).last.cause, UnknownCause::address_reused);
+  EXPECT_EQ(packets.with_id(2).last.outcome, Outcome::open);
+}
+
+TEST_F(Receive, the_same_address_on_another_device_in_one_poll_is_a_hop) {
+  softirq(100);
+  receive(110, skb(1), 60, "eth0");
+  receive(115, skb(1), 60, "br0");
+  poll(120);
+  receive(130, skb(1), 60, "eth1");  // another NAPI's poll: the address was reused
+  softirq_exit(140);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).last.hops, 1U);
+  EXPECT_EQ(devices.name(packets.with_id(1).last.device), "eth0");
+  EXPECT_EQ(packets.with_id(2).last.hops, 0U);
+}
+
+TEST_F(Receive, outcomes) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  probe(111, 0, skb(1));
+  receive(120, skb(2));
+  drop(121, skb(2), 3);
+  receive(130, skb(3));
+  tracker.on(at(131), ConsumeSkb{skb(3)});
+  receive(140, skb(4), 100);
+  queue(141, skb(4), 114, "eth1");
+  receive(150, skb(5));
+  receive(155, skb(6));
+  drop(156, skb(6), 4);  // TCP_OLD_DATA: the data was there already
+  softirq_exit(160);
+  tracker.on(at(170, 0, kTask, 200), ConsumeSkb{skb(5)});  // udp_recvmsg() without a copy event
+  ASSERT_EQ(finished().size(), 6U);
+  const auto leg = [this](std::uint64_t id) { return packets.with_id(id).first; };
+  EXPECT_EQ(leg(1).outcome, Outcome::acked);
+  EXPECT_EQ(leg(2).outcome, Outcome::dropped);
+  EXPECT_EQ(leg(2).reason, 3U);
+  EXPECT_EQ(leg(2).freed, 121U);
+  EXPECT_EQ(leg(3).outcome, Outcome::consumed);
+  EXPECT_EQ(leg(3).freed, 131U);
+  EXPECT_EQ(leg(4).outcome, Outcome::forwarded);
+  EXPECT_EQ(leg(5).outcome, Outcome::delivered);
+  EXPECT_EQ(leg(5).pid, 200);
+  EXPECT_EQ(leg(5).reader_cpu, 0U);
+  EXPECT_EQ(leg(6).outcome, Outcome::consumed);
+}
+
+// A NAPI thread and ksoftirqd run as tasks, but what they free they have not read.
+TEST_F(Receive, a_kernel_thread_that_receives_is_no_reader) {
+  for (const Pid thread : {17, 33}) {
+    tracker.on(at(100, 0, kTask, thread), NetifReceiveSkb{{skb(1), 60, "eth0"}});
+    tracker.on(at(110, 0, kTask, thread), ConsumeSkb{skb(1)});
+  }
+  ASSERT_EQ(finished().size(), 2U);
+  for (const Leg& leg : legs.rx) {
+    EXPECT_EQ(leg.outcome, Outcome::consumed);
+    EXPECT_EQ(leg.pid, 0);
+  }
+}
+
+// ------------------------------------------------------------------------------ forwarding
+
+TEST_F(Receive, a_forwarded_packet_goes_on_as_a_sent_leg) {
+  softirq(100);
+  receive(110, skb(1), 100);
+  queue(120, skb(1), 114, "eth1");
+  tracker.on(at(130), NetDevStartXmit{{skb(1), 114, "eth1"}});
+  tracker.on(at(140), NetDevXmit{skb(1), 114, 0, "eth1"});
+  softirq_exit(150);
+  tracker.on(at(200, 1), ConsumeSkb{skb(1)});
+  ASSERT_EQ(packets.packets.size(), 1U);
+  EXPECT_EQ(packets.packets[0].legs, 2U);
+  EXPECT_EQ(packets.packets[0].first.outcome, Outcome::forwarded);
+  EXPECT_EQ(packets.packets[0].last.outcome, Outcome::transmitted);
+}
+
+// The reply of a server reuses the address of the request that udp_recvmsg() freed silently (6.18).
+TEST_F(Receive, a_send_after_the_run_is_not_a_forward) {
+  softirq(100);
+  receive(110, skb(1), 100);
+  softirq_exit(120);
+  queue(200, skb(1), 114, "eth1", kTask);
+  ASSERT_EQ(finished().size(), 1U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::unknown);
+  EXPECT_EQ(legs.rx[0].cause, UnknownCause::address_reused);
+}
+
+// Before 6.12 tcp_probe does not say which skb the pure ACK was, whose address the answer takes.
+TEST_F(Receive, an_answer_that_takes_the_address_of_an_ack_is_not_a_forward) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  receive(120, skb(2), 95);
+  receive(125, skb(3), 52);
+  probe(130, 0, std::nullopt);
+  probe(140, 43, std::nullopt);
+  queue(150, skb(1), 66, "eth0");
+  queue(160, skb(3), 66, "eth1");
+  softirq_exit(170);
+  tracker.finish();
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::acked);
+  EXPECT_EQ(time(packets.with_id(1).first, Stage::proto), 130U);
+  EXPECT_EQ(time(packets.with_id(2).first, Stage::proto), 140U);
+  EXPECT_EQ(packets.with_id(3).first.outcome, Outcome::forwarded);
+}
+
+// Seen in guests: the ACK's address comes back as its answer, or as a packet for another device.
+TEST_F(Receive, what_takes_a_freed_packets_address_is_not_a_forward) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  queue(120, skb(1), 66, "eth0");  // by the device it came from
+  receive(200, skb(2), 52);
+  poll(210);
+  receive(220, skb(3), 100);
+  queue(230, skb(2), 66, "eth1");  // after the next batch had begun
+  softirq_exit(300);
+  ASSERT_EQ(finished().size(), 3U);
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::unknown);
+  EXPECT_EQ(packets.with_id(3).first.outcome, Outcome::unknown);
+}
+
+TEST_F(Receive, a_packet_that_is_not_as_long_is_not_the_one_received) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  queue(120, skb(1), 300, "eth1");
+  softirq_exit(300);
+  ASSERT_EQ(finished().size(), 1U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::unknown);
+}
+
+TEST_F(Receive, a_list_is_received_whole_before_its_first_packet_is_forwarded) {
+  softirq(100);
+  receive(110, skb(1), 100);
+  receive(111, skb(2), 200);
+  queue(120, skb(1), 114, "eth1");
+  queue(130, skb(2), 214, "eth1");
+  softirq_exit(300);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::forwarded);
+  EXPECT_EQ(legs.rx[1].outcome, Outcome::forwarded);
+}
+
+// ------------------------------------------------------------------------------ GRO, RPS
+
+TEST_F(Receive, gro_holds_a_packet_and_merges_the_next_into_it) {
+  softirq(100);
+  gro(110, skb(1), kGroHeld);
+  gro(120, skb(2), kGroMerged);
+  gro(130, skb(3), kGroMergedFree);
+  receive(140, skb(1), 1486 + 2 * 1448);
+  softirq_exit(150);
+  ASSERT_EQ(finished().size(), 3U);
+  const Leg& held = packets.with_id(1).first;
+  EXPECT_EQ(time(held, Stage::gro), 110U);
+  EXPECT_EQ(time(held, Stage::stack), 140U);
+  EXPECT_EQ(held.segments, 2U);
+  for (const std::uint64_t id : {2, 3}) {
+    EXPECT_EQ(packets.with_id(id).first.outcome, Outcome::merged);
+    EXPECT_EQ(packets.with_id(id).first.merged_into, 1U);
+    EXPECT_EQ(packets.with_id(id).first.confidence, Confidence::exact);
+  }
+}
+
+TEST_F(Receive, into_which_of_two_held_packets_gro_merged_is_a_guess) {
+  softirq(100);
+  gro(110, skb(1), kGroHeld);
+  gro(120, skb(2), kGroHeld);
+  gro(130, skb(3), kGroMerged);
+  softirq_exit(150);
+  tracker.finish();
+  EXPECT_EQ(packets.with_id(3).first.merged_into, 2U) << "the last that is held";
+  EXPECT_EQ(packets.with_id(3).first.confidence, Confidence::inferred);
+}
+
+// enqueue_to_backlog() hands the skb to another CPU; no event says so.
+TEST_F(Receive, packet_steering_moves_a_packet_to_another_cpu) {
+  softirq(100);
+  gro(110, skb(1), 3);
+  softirq_exit(120);
+  tracker.on(at(130, 1, kHardirq), SoftirqRaise{kNetRxSoftirq});
+  softirq(140, 1);
+  receive(150, skb(1), 1486, "eth0", 1);
+  softirq_exit(160, 1);
+  ASSERT_EQ(finished().size(), 1U);
+  const Leg& leg = legs.rx[0];
+  EXPECT_EQ(leg.cpu, 0U);
+  EXPECT_EQ(leg.stack_cpu, 1U);
+  EXPECT_EQ(time(leg, Stage::softirq), 100U) << "of the run that took it from the device";
+  EXPECT_EQ(time(leg, Stage::stack), 150U);
+}
+
+// ------------------------------------------------------------------------------ lo
+
+TEST_F(Receive, over_lo_the_skb_that_was_sent_is_received) {
+  queue(100, skb(1), 114, "lo", kTask);
+  tracker.on(at(110, 0, kTask), NetDevStartXmit{{skb(1), 114, "lo"}});
+  tracker.on(at(120, 0, kTask), NetifRx{{skb(1), 100, "lo"}});
+  tracker.on(at(125, 0, kTask), SoftirqRaise{kNetRxSoftirq});
+  tracker.on(at(130, 0, kTask), NetDevXmit{skb(1), 114, 0, "lo"});
+  softirq(140);
+  receive(150, skb(1), 100, "lo");
+  softirq_exit(160);
+  copy(200, skb(1), 48);
+  tracker.finish();
+  ASSERT_EQ(packets.packets.size(), 1U);
+  EXPECT_EQ(packets.packets[0].legs, 2U);
+  const Leg& sent = packets.packets[0].first;
+  const Leg& received = packets.packets[0].last;
+  EXPECT_EQ(sent.outcome, Outcome::transmitted);
+  EXPECT_TRUE(sent.handed_over);
+  EXPECT_EQ(received.outcome, Outcome::delivered);
+  EXPECT_EQ(received.birth, 120U);
+  EXPECT_EQ(time(received, Stage::raise), 125U);
+  EXPECT_EQ(time(received, Stage::stack), 150U);
+}
+
+// ------------------------------------------------------------------------------ ends
+
+TEST_F(Receive, a_packet_somebody_read_was_delivered_however_its_address_ends) {
+  softirq(100);
+  receive(110, skb(1));
+  softirq_exit(120);
+  copy(200, skb(1), 50);
+  softirq(400);
+  receive(410, skb(1));
+  softirq_exit(420);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).last.outcome, Outcome::delivered);
+  EXPECT_EQ(time(packets.with_id(1).last, Stage::copy), 200U);
+  EXPECT_EQ(packets.with_id(1).last.pid, 200);
+  EXPECT_EQ(packets.with_id(2).last.outcome, Outcome::open);
+}
+
+TEST_F(Receive, nothing_is_looked_up_across_a_gap_on_its_cpu) {
+  softirq(100);
+  receive(110, skb(1));
+  softirq_exit(120);
+  tracker.on_loss({0, 120, 500, 7});
+  tracker.on(at(600, 0, kTask, 200), SkbCopyDatagramIovec{skb(1), 50});
+  ASSERT_EQ(finished().size(), 1U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::unknown);
+  EXPECT_EQ(legs.rx[0].cause, UnknownCause::gap);
+  EXPECT_TRUE(legs.rx[0].crossed_loss);
+  EXPECT_EQ(tracker.delivery_counters().other_copies, 1U);
+}
+
+TEST_F(Receive, a_gap_on_another_cpu_makes_a_packet_doubtful_but_keeps_it) {
+  softirq(100);
+  receive(110, skb(1));
+  softirq_exit(120);
+  tracker.on_loss({1, 0, 500, kLostUnknown});
+  tracker.on(at(600, 0, kTask, 200), SkbCopyDatagramIovec{skb(1), 50});
+  ASSERT_EQ(finished().size(), 1U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::delivered);
+  EXPECT_TRUE(legs.rx[0].crossed_loss);
+}
+
+TEST_F(Receive, outcomes_sum_to_births_when_addresses_are_reused) {
+  constexpr std::uint64_t kPackets = 100000;
+  for (std::uint64_t i = 0; i < kPackets; ++i) {
+    const Nanoseconds start = 1000 * (i + 1);
+    softirq(start);
+    receive(start + 1, skb(i % 7));
+    softirq_exit(start + 2);
+    if (i % 3 == 0) copy(start + 3, skb(i % 7), 50);
+  }
+  tracker.finish();
+  EXPECT_EQ(packets.packets.size(), kPackets);
+  EXPECT_EQ(legs.rx.size(), kPackets);
+  EXPECT_EQ(tracker.counters().legs, kPackets);
+  EXPECT_EQ(std::count_if(legs.rx.begin(), legs.rx.end(),
+                          [](const Leg& leg) { return leg.outcome == Outcome::delivered; }),
+            kPackets / 3 + 1);
+}
+
+}  // namespace
+}  // namespace skbtrail::test

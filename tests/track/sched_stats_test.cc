@@ -1,0 +1,282 @@
+#include "track/sched_stats.h"
+
+#include <gmock/gmock.h>
+
+#include "report/sched.h"
+#include "track/sched_groups.h"
+#include "track/task_states.h"
+
+namespace skbtrail::track {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::int64_t kRunning = 0, kSleeping = 1, kDisk = 2;
+
+struct Lines : SwitchSink {
+  std::vector<SwitchLine> lines;
+  void switched(const SwitchLine& line) override { lines.push_back(line); }
+};
+
+class Sched : public testing::Test {
+ protected:
+  void change(Nanoseconds time, CpuId cpu, Pid prev, std::int64_t state, Pid next) {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_comm = name(prev);
+    event.prev_state = state;
+    event.next_pid = next;
+    event.next_comm = name(next);
+    stats->on(EventHeader{time, cpu, prev, 0}, event);
+  }
+  void waking(Nanoseconds time, CpuId cpu, Pid waker, Pid pid, std::uint8_t flags = 0) {
+    SchedWaking event;
+    event.pid = pid;
+    stats->on(EventHeader{time, cpu, waker, flags}, event);
+  }
+  void enter(Nanoseconds time, CpuId cpu, Pid pid, std::int32_t nr, std::string_view call) {
+    SysEnter event;
+    event.nr = nr;
+    event.family_member = call;
+    stats->on(EventHeader{time, cpu, pid, 0}, event);
+  }
+  void exit(Nanoseconds time, CpuId cpu, Pid pid) {
+    stats->on(EventHeader{time, cpu, pid, 0}, SysExit());
+  }
+  static std::string_view name(Pid pid) {
+    return pid == 7 ? "worker" : pid == 8 ? "kworker/0:1" : pid == 9 ? "kworker/1:3-ev" : "other";
+  }
+  const SchedTask& task(Pid pid) const {
+    for (const SchedTask& one : stats->tasks()) {
+      if (one.life->pid == pid) return one;
+    }
+    throw std::runtime_error("no such task");
+  }
+  void read_proc(std::vector<SwitchReading> readings) {
+    stats.emplace(times, names, std::move(readings), &sink);
+  }
+
+  TaskTimes times;
+  SyscallNames names;
+  Lines sink;
+  std::optional<SchedStats> stats =
+      std::optional<SchedStats>(std::in_place, times, names, std::vector<SwitchReading>(), &sink);
+};
+
+TEST_F(Sched, counts_what_it_slept_in_and_who_took_its_cpu) {
+  change(100, 0, 0, kRunning, 7);
+  enter(105, 0, 7, 900, "of_the_future");
+  change(110, 0, 7, kSleeping, 8);
+  waking(120, 0, 8, 7);
+  change(125, 0, 8, kDisk, 7);
+  exit(126, 0, 7);
+  change(130, 0, 7, kRunning, 9);
+  change(140, 0, 9, kRunning, 7);
+  change(145, 0, 7, kTaskReportMax, 8);
+  stats->finish(150);
+  const SchedTask& worker = task(7);
+  EXPECT_EQ(worker.voluntary, 1U);
+  EXPECT_EQ(worker.involuntary, 2U);
+  ASSERT_EQ(worker.waits.size(), 1U);
+  const auto& [place, count] = *worker.waits.begin();
+  EXPECT_EQ(place, (WaitPlace{900, 1}));
+  EXPECT_EQ(stats->names().name(place.call), "of_the_future");
+  EXPECT_EQ(count.blocked_ns, 10U);
+  EXPECT_EQ(worker.blocked.histogram().max(), 10U);
+  EXPECT_EQ(worker.runnable.histogram().max(), 10U);
+  EXPECT_EQ(worker.worst_wait_at, 140U);
+  ASSERT_EQ(worker.takers.size(), 2U);
+  ASSERT_EQ(worker.wakers.size(), 1U);
+  EXPECT_EQ(worker.wakers.begin()->first.kind, WakerKind::task);
+  EXPECT_EQ(times.lives()[worker.wakers.begin()->first.task].pid, 8);
+  EXPECT_EQ(task(8).waits.begin()->first, (WaitPlace{WaitPlace::kNoCall, 2}));
+  // A line for each switch; of the first the coming was seen, of the sleep before it nothing.
+  const auto of_worker = [&](std::size_t nth) {
+    std::vector<SwitchLine> lines;
+    for (const SwitchLine& line : sink.lines) {
+      if (line.task->pid == 7) lines.push_back(line);
+    }
+    return lines.at(nth);
+  };
+  EXPECT_FALSE(of_worker(0).off);
+  EXPECT_EQ(of_worker(0).ran->run_ns, 10U);
+  EXPECT_EQ(of_worker(0).call, 900);
+  EXPECT_EQ(of_worker(1).off->blocked_ns, 10U);
+  EXPECT_EQ(of_worker(1).off->runnable_ns, 5U);
+  EXPECT_EQ(of_worker(1).woken_at, 120U);
+  EXPECT_EQ(of_worker(2).waker.kind, WakerKind::nobody);  // it did not sleep
+}
+
+TEST_F(Sched, interrupts_and_softirqs_wake) {
+  change(100, 0, 7, kSleeping, 0);
+  waking(110, 0, 0, 7, kFlagSoftirq);
+  change(111, 0, 0, kRunning, 7);
+  change(120, 0, 7, kSleeping, 0);
+  waking(130, 0, 0, 7, kFlagSoftirq | kFlagHardirq);
+  change(131, 0, 0, kRunning, 7);
+  stats->finish(140);
+  EXPECT_THAT(task(7).wakers, UnorderedElementsAre(Pair(Waker{WakerKind::softirq, 0}, 1U),
+                                                   Pair(Waker{WakerKind::hardirq, 0}, 1U)));
+}
+
+TEST_F(Sched, a_gap_makes_the_call_unknown) {
+  change(100, 0, 0, kRunning, 7);
+  enter(105, 0, 7, 0, "read");
+  stats->on_loss({0, 105, 110, 3});
+  change(112, 0, 7, kSleeping, 8);
+  stats->finish(120);
+  EXPECT_EQ(task(7).waits.begin()->first.call, WaitPlace::kNoCall);
+  EXPECT_EQ(task(7).run.histogram().count(), 0U);
+  EXPECT_EQ(task(7).left_out, 1U);
+}
+
+SwitchReading reading(bool stop, Nanoseconds from, Nanoseconds to, std::uint64_t voluntary,
+                      std::uint64_t involuntary) {
+  return {stop, true, from, to, 7, 7, 1, voluntary, involuntary, "worker"};
+}
+
+TEST_F(Sched, switches_between_the_readings_of_proc) {
+  read_proc({reading(false, 105, 112, 40, 50), reading(true, 150, 155, 42, 51)});
+  change(100, 0, 7, kSleeping, 8);  // before
+  waking(101, 0, 8, 7);
+  change(102, 0, 8, kRunning, 7);
+  change(110, 0, 7, kRunning, 8);  // while it was read
+  change(111, 0, 8, kRunning, 7);
+  change(120, 0, 7, kSleeping, 8);
+  waking(121, 0, 8, 7);
+  change(122, 0, 8, kRunning, 7);
+  change(149, 0, 7, kSleeping, 8);
+  waking(150, 0, 8, 7);
+  change(151, 0, 8, kRunning, 7);
+  change(156, 0, 7, kSleeping, 8);  // after
+  stats->finish(160);
+  EXPECT_EQ(task(7).voluntary, 4U);
+  EXPECT_EQ(task(7).proc.voluntary, 2U);
+  EXPECT_EQ(task(7).proc.involuntary, 0U);
+  EXPECT_EQ(task(7).proc.involuntary_in_reading, 1U);
+  EXPECT_EQ(task(7).proc.voluntary_in_reading, 0U);
+  const TaskStates states;
+  const Kinship kinship({}, "");
+  const CaptureFacts facts;
+  const auto report =
+      report::make_sched_report({*stats, states, kinship}, {{7}, {}, false}, facts, false);
+  ASSERT_EQ(report.tasks.size(), 1U);
+  ASSERT_TRUE(report.tasks[0].proc);
+  EXPECT_EQ(report.tasks[0].proc->voluntary, 2U);
+  EXPECT_EQ(report.tasks[0].proc->involuntary, 1U);
+  EXPECT_TRUE(report.tasks[0].proc->agrees);
+}
+
+TEST_F(Sched, a_difference_to_proc_is_told) {
+  read_proc({reading(false, 90, 95, 40, 50), reading(true, 150, 155, 43, 50)});
+  change(100, 0, 7, kSleeping, 8);
+  stats->finish(160);
+  const TaskStates states;
+  const Kinship kinship({}, "");
+  const CaptureFacts facts;
+  const auto report = report::make_sched_report({*stats, states, kinship}, {}, facts, false);
+  const auto row = std::find_if(report.tasks.begin(), report.tasks.end(),
+                                [](const report::SchedRow& one) { return one.pid == 7; });
+  ASSERT_TRUE(row->proc);
+  EXPECT_FALSE(row->proc->agrees);
+  EXPECT_EQ(row->proc->why, "the capture does not have all of its switches");
+}
+
+// 6.12.y: a pending signal. The event says R, the kernel counts voluntary.
+TEST_F(Sched, a_signal_before_the_sleep_is_told) {
+  read_proc({reading(false, 90, 95, 40, 50), reading(true, 150, 155, 41, 50)});
+  change(100, 0, 7, kRunning, 8);
+  stats->finish(160);
+  const TaskStates states;
+  const Kinship kinship({}, "");
+  const CaptureFacts facts;
+  const auto report =
+      report::make_sched_report({*stats, states, kinship}, {{7}, {}, false}, facts, false);
+  EXPECT_FALSE(report.tasks[0].proc->agrees);
+  EXPECT_THAT(report.tasks[0].proc->why, testing::HasSubstr("pending signal"));
+}
+
+TEST_F(Sched, kernel_threads_of_a_kind_are_one_taker) {
+  change(100, 0, 0, kRunning, 7);
+  change(110, 0, 7, kRunning, 8);
+  change(120, 0, 8, kSleeping, 7);
+  change(130, 0, 7, kRunning, 9);
+  stats->finish(140);
+  const TaskStates states;
+  const Kinship kinship({}, "");
+  const CaptureFacts facts;
+  const auto report =
+      report::make_sched_report({*stats, states, kinship}, {{7}, {}, false}, facts, false);
+  ASSERT_EQ(report.tasks[0].taken_by.size(), 1U);
+  EXPECT_EQ(report.tasks[0].taken_by[0].what, "kworker");
+  EXPECT_EQ(report.tasks[0].taken_by[0].count, 2U);
+}
+
+TEST_F(Sched, groups_of_threads_and_of_workers) {
+  std::vector<SwitchReading> readings;
+  const auto add = [&readings](Pid pid, Pid process, Pid parent) {
+    readings.push_back({false, true, 1, 2, pid, process, parent, 0, 0, ""});
+  };
+  add(20, 20, 1);   // the master
+  add(21, 21, 20);  // its workers
+  add(22, 22, 20);
+  add(30, 30, 5);  // a process with a thread
+  add(31, 30, 5);
+  add(40, 40, 2);  // kernel threads
+  add(41, 41, 2);
+  Nanoseconds time = 100;
+  for (const SwitchReading& one : readings) change(time++, 0, one.pid, kSleeping, one.pid + 100);
+  stats->finish(time);
+  const Kinship kinship(readings, "");
+  std::vector<const SchedTask*> tasks;
+  for (const SwitchReading& one : readings) tasks.push_back(&task(one.pid));
+  const auto groups = groups_of(tasks, kinship);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].kind, GroupKind::workers);
+  EXPECT_EQ(groups[0].pid, 20);
+  EXPECT_THAT(groups[0].members, ElementsAre(&task(21), &task(22)));
+  EXPECT_EQ(groups[1].kind, GroupKind::threads);
+  EXPECT_EQ(groups[1].pid, 30);
+  EXPECT_TRUE(kinship.descends(*task(21).life, 20));
+  EXPECT_FALSE(kinship.descends(*task(20).life, 20));
+  EXPECT_FALSE(kinship.descends(*task(30).life, 20));
+}
+
+TEST(Kinship, of_saved_tgids) {
+  const Kinship kinship({}, "12 7\nnonsense\n13\n14 9");
+  EXPECT_EQ(kinship.process(12), 7);
+  EXPECT_EQ(kinship.process(13), 0);
+  EXPECT_EQ(kinship.process(14), 9);
+}
+
+TEST(TaskStates, letters) {
+  const TaskStates states;
+  EXPECT_EQ(states.name(0), "R");
+  EXPECT_EQ(states.name(0x100), "R+");
+  EXPECT_EQ(states.name(1), "S");
+  EXPECT_EQ(states.name(0x80), "I");
+  EXPECT_EQ(states.name(3), "S|D");
+  EXPECT_EQ(states.name(0x1000), "0x1000");
+  EXPECT_EQ(TaskStates({{1, "Q"}}).name(1), "Q");
+}
+
+TEST(Durations, few_and_many) {
+  Durations durations;
+  Histogram expected;
+  for (Nanoseconds i = 0; i < 200; ++i) {
+    durations.add(i * 1000);
+    expected.add(i * 1000);
+    if (i == 5 || i == 63 || i == 199) {
+      const Histogram all = durations.histogram();
+      EXPECT_EQ(all.count(), expected.count());
+      EXPECT_EQ(all.max(), expected.max());
+      EXPECT_EQ(all.total(), expected.total());
+      EXPECT_EQ(all.percentile(0.5), expected.percentile(0.5));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skbtrail::track

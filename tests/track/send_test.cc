@@ -1,0 +1,344 @@
+// The packet tracker's send rules, with events written by hand.
+#include "track/send.h"
+
+#include <gtest/gtest.h>
+
+#include "track/scripted_events.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Leg;
+using track::Outcome;
+using track::Stage;
+
+constexpr std::int32_t kBusy = 0x10;  // NETDEV_TX_BUSY
+
+class Send : public ::testing::Test, protected TrackerScript {
+ protected:
+  explicit Send(bool has_start_xmit = true) : TrackerScript({has_start_xmit, true}) {}
+
+  void queue(Nanoseconds time, SkbAddr address, std::uint32_t len = 100,
+             std::string_view device = "eth0", CpuId cpu = 0) {
+    tracker.on(at(time, cpu, kTask), NetDevQueue{{address, len, device}});
+  }
+  void start(Nanoseconds time, SkbAddr address, std::uint32_t len = 100,
+             std::string_view device = "eth0", CpuId cpu = 0) {
+    tracker.on(at(time, cpu), NetDevStartXmit{{address, len, device}});
+  }
+  void xmit(Nanoseconds time, SkbAddr address, std::int32_t rc = 0, std::uint32_t len = 100,
+            std::string_view device = "eth0", CpuId cpu = 0) {
+    tracker.on(at(time, cpu), NetDevXmit{address, len, rc, device});
+  }
+  void consume(Nanoseconds time, SkbAddr address, CpuId cpu = 0) {
+    tracker.on(at(time, cpu), ConsumeSkb{address});
+  }
+  void dequeue(Nanoseconds time, SkbAddr first, std::int32_t count) {
+    QdiscDequeue event;
+    event.skbaddr = first;
+    event.packets = count;
+    tracker.on(at(time), event);
+  }
+  void enqueue(Nanoseconds time, SkbAddr address) {
+    QdiscEnqueue event;
+    event.skbaddr = address;
+    tracker.on(at(time), event);
+  }
+  const Leg& only() {
+    tracker.finish();
+    EXPECT_EQ(legs.tx.size(), 1U);
+    return legs.tx.at(0);
+  }
+  static Nanoseconds time(const Leg& leg, Stage stage) { return leg.stages[stage]; }
+};
+
+class SendWithoutStart : public Send {
+ protected:
+  SendWithoutStart() : Send(false) {}
+};
+
+TEST_F(Send, queue_xmit_completion) {
+  queue(100, skb(1));
+  start(110, skb(1));
+  xmit(120, skb(1));
+  consume(300, skb(1), 1);
+  ASSERT_EQ(legs.tx.size(), 1U) << "ended by its completion";
+  const Leg& leg = only();
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(leg.birth, 100U);
+  EXPECT_EQ(time(leg, Stage::queue), 100U);
+  EXPECT_EQ(time(leg, Stage::start), 110U);
+  EXPECT_EQ(time(leg, Stage::xmit), 120U);
+  EXPECT_EQ(time(leg, Stage::complete), 300U);
+  EXPECT_EQ(leg.pid, 100) << "queued in that task's name";
+}
+
+// vmxnet3: freed with kfree_skb NOT_SPECIFIED on another CPU before net_dev_xmit is written.
+TEST_F(Send, a_completion_may_overtake_net_dev_xmit) {
+  queue(100, skb(1));
+  start(110, skb(1));
+  tracker.on(at(115, 1), KfreeSkb{skb(1), 0x1234, 2U});
+  xmit(120, skb(1));
+  ASSERT_EQ(legs.tx.size(), 1U);
+  EXPECT_EQ(only().outcome, Outcome::transmitted);
+  EXPECT_EQ(time(legs.tx[0], Stage::complete), 115U);
+}
+
+TEST_F(Send, requeues_are_counted_and_are_not_an_end) {
+  queue(100, skb(1));
+  start(110, skb(1));
+  xmit(111, skb(1), kBusy);
+  start(200, skb(1), 100, "eth0", 1);
+  xmit(201, skb(1), 0, 100, "eth0", 1);
+  consume(300, skb(1));
+  const Leg& leg = only();
+  EXPECT_EQ(leg.requeues, 1U);
+  EXPECT_EQ(time(leg, Stage::start), 110U);
+  EXPECT_EQ(time(leg, Stage::xmit), 201U);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(leg.rc, 0) << "the last one";
+}
+
+TEST_F(Send, drops_in_the_qdisc_and_in_the_driver) {
+  queue(100, skb(1));
+  tracker.on(at(110), KfreeSkb{skb(1), 0x1234, 3U});
+  queue(200, skb(2));
+  start(210, skb(2));
+  tracker.on(at(211), KfreeSkb{skb(2), 0x1234, 3U});
+  xmit(212, skb(2), 1);
+  queue(300, skb(3));
+  start(310, skb(3));
+  xmit(311, skb(3), 1);  // NET_XMIT_DROP without a kfree_skb in sight
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 3U);
+  for (const Leg& leg : legs.tx) EXPECT_EQ(leg.outcome, Outcome::dropped);
+  EXPECT_EQ(legs.tx[0].reason, 3U);
+  EXPECT_EQ(legs.tx[0].location, 0x1234U);
+  EXPECT_EQ(legs.tx[2].rc, 1);
+}
+
+TEST_F(Send, a_bulk_dequeue_names_the_first_of_its_skbs) {
+  for (std::uint64_t i : {1, 2, 3}) {
+    queue(100 * i, skb(i));
+    enqueue(100 * i + 1, skb(i));
+  }
+  dequeue(500, skb(1), 2);
+  for (std::uint64_t i : {1, 2}) {
+    start(500 + 10 * i, skb(i));
+    xmit(505 + 10 * i, skb(i));
+    consume(700 + i, skb(i));
+  }
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 3U);
+  EXPECT_EQ(time(legs.tx[0], Stage::enqueue), 101U);
+  EXPECT_EQ(time(legs.tx[0], Stage::dequeue), 500U);
+  EXPECT_EQ(time(legs.tx[1], Stage::dequeue), 500U);
+  EXPECT_FALSE(legs.tx[2].stages.has(Stage::dequeue));
+  EXPECT_EQ(legs.tx[2].outcome, Outcome::open);
+}
+
+TEST_F(Send, veth_hands_the_skb_to_the_receiver_whose_free_is_not_ours) {
+  queue(100, skb(1), 100, "veth0");
+  start(110, skb(1), 100, "veth0");
+  tracker.on(at(112), NetifRx{{skb(1), 86, "veth1"}});
+  tracker.on(at(114, 1), NetifReceiveSkb{{skb(1), 86, "veth1"}});
+  consume(116, skb(1), 1);
+  xmit(120, skb(1), 0, 100, "veth0");
+  const Leg& leg = only();
+  EXPECT_TRUE(leg.handed_over);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(time(leg, Stage::xmit), 120U);
+  EXPECT_FALSE(leg.stages.has(Stage::complete));
+  ASSERT_EQ(packets.packets.size(), 1U) << "one packet with two legs";
+  EXPECT_EQ(packets.packets[0].legs, 2U);
+  ASSERT_EQ(legs.rx.size(), 1U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::consumed);
+  EXPECT_EQ(legs.rx[0].birth, 112U);
+  EXPECT_EQ(devices.name(legs.rx[0].device), "veth1");
+}
+
+TEST_F(Send, the_receiver_may_send_it_on_before_net_dev_xmit) {
+  queue(100, skb(1), 100, "veth0");
+  start(110, skb(1), 100, "veth0");
+  tracker.on(at(112), NetifRx{{skb(1), 86, "veth1"}});
+  queue(115, skb(1), 100, "veth2", 1);
+  start(116, skb(1), 100, "veth2", 1);
+  xmit(120, skb(1), 0, 100, "veth0", 0);
+  xmit(121, skb(1), 0, 100, "veth2", 1);
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[0].hops + legs.tx[1].hops, 0U);
+  EXPECT_EQ(time(legs.tx[0], Stage::xmit), 120U);
+  EXPECT_EQ(time(legs.tx[1], Stage::xmit), 121U);
+}
+
+TEST_F(Send, a_stacked_device_is_a_hop_and_net_dev_xmit_pairs_inside_out) {
+  queue(100, skb(1), 100, "vlan7");
+  start(110, skb(1), 100, "vlan7");
+  queue(120, skb(1), 104, "eth0");
+  start(130, skb(1), 104, "eth0");
+  xmit(140, skb(1), 0, 104, "eth0");
+  xmit(150, skb(1), 0, 100, "vlan7");
+  consume(200, skb(1));
+  const Leg& leg = only();
+  EXPECT_EQ(leg.hops, 1U);
+  EXPECT_EQ(devices.name(leg.device), "vlan7");
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(tracker.send_counters().unmatched_xmits, 0U);
+}
+
+// ------------------------------------------------------------------------------ software GSO
+
+TEST_F(Send, software_gso_ends_when_the_segments_bytes_add_up) {
+  // 66 bytes of headers, 4 segments of 1448 bytes exactly: no short last one.
+  constexpr std::uint32_t kHeaders = 66;
+  constexpr std::uint32_t kSegment = 1448;
+  queue(100, skb(1), kHeaders + 4 * kSegment);
+  consume(110, skb(1));
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    start(200 + 10 * i, skb(10 + i), kHeaders + kSegment);
+    xmit(205 + 10 * i, skb(10 + i), 0, kHeaders + kSegment);
+  }
+  start(300, skb(20), kHeaders + kSegment);  // nobody's
+  xmit(301, skb(20), 0, kHeaders + kSegment);
+  for (std::uint64_t i = 0; i < 4; ++i) consume(400 + i, skb(10 + i), 1);
+  const Leg& leg = only();
+  EXPECT_EQ(leg.segments, 4U);
+  EXPECT_EQ(time(leg, Stage::xmit), 235U);
+  EXPECT_EQ(time(leg, Stage::complete), 403U);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(tracker.send_counters().unmatched_starts, 1U);
+}
+
+// 12 segments, the last one with 200 bytes. After 11 the sum is that of headers of 46 bytes.
+TEST_F(Send, software_gso_goes_on_when_the_bytes_of_equal_segments_add_up_by_chance) {
+  queue(100, skb(1), 66 + 11 * 1448 + 200);
+  consume(110, skb(1));
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    const std::uint32_t len = i < 11 ? 1514 : 266;
+    start(120 + 10 * i, skb(10 + i), len);
+    xmit(125 + 10 * i, skb(10 + i), 0, len);
+  }
+  for (std::uint64_t i = 0; i < 12; ++i) consume(1000 + i, skb(10 + i));
+  const Leg& leg = only();
+  EXPECT_EQ(leg.segments, 12U);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(time(leg, Stage::xmit), 235U);
+  EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
+}
+
+TEST_F(Send, two_gso_packets_of_one_bulk_get_their_own_segments) {
+  queue(100, skb(1), 66 + 1448 + 10);
+  queue(101, skb(2), 66 + 1448 + 20);
+  consume(110, skb(1));
+  consume(111, skb(2));
+  std::uint64_t segment = 10;
+  for (const std::uint32_t len : {66 + 1448, 66 + 10, 66 + 1448, 66 + 20}) {
+    start(200 + segment, skb(segment), len);
+    xmit(200 + segment, skb(segment), 0, len);
+    consume(300 + segment, skb(segment));
+    ++segment;
+  }
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[0].segments, 2U);
+  EXPECT_EQ(legs.tx[0].skbaddr, skb(1));
+  EXPECT_EQ(legs.tx[1].segments, 2U);
+}
+
+// veth without TSO: the receiver gets the segments, each as a packet of its own.
+TEST_F(Send, segments_that_veth_hands_over_are_packets_with_a_parent) {
+  queue(100, skb(1), 66 + 1448 + 10, "veth0");
+  consume(110, skb(1));
+  for (std::uint64_t i : {0, 1}) {
+    const std::uint32_t len = i == 0 ? 66 + 1448 : 66 + 10;
+    start(200 + 10 * i, skb(10 + i), len, "veth0");
+    tracker.on(at(202 + 10 * i), NetifRx{{skb(10 + i), len - 14, "veth1"}});
+    xmit(205 + 10 * i, skb(10 + i), 0, len, "veth0");
+  }
+  tracker.on(at(300), ConsumeSkb{skb(10)});
+  tracker.on(at(301), ConsumeSkb{skb(11)});
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 1U);
+  EXPECT_EQ(legs.tx[0].segments, 2U);
+  EXPECT_TRUE(legs.tx[0].handed_over);
+  EXPECT_EQ(legs.tx[0].outcome, Outcome::transmitted);
+  ASSERT_EQ(legs.rx.size(), 2U);
+  for (const Leg& leg : legs.rx) EXPECT_EQ(leg.parent, 1U);
+}
+
+TEST_F(Send, freed_before_it_was_sent_without_segments_is_consumed) {
+  queue(100, skb(1));
+  consume(110, skb(1));
+  EXPECT_EQ(only().outcome, Outcome::consumed);
+}
+
+// ------------------------------------------------------------------------------ ends unseen
+
+TEST_F(Send, what_is_still_queued_at_the_end_is_open) {
+  queue(100, skb(1));
+  queue(200, skb(2));
+  start(210, skb(2));
+  xmit(220, skb(2), kBusy);
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[0].outcome, Outcome::open);
+  EXPECT_EQ(legs.tx[1].outcome, Outcome::open);
+}
+
+TEST_F(Send, nothing_is_looked_up_across_a_gap_on_its_cpu) {
+  queue(100, skb(1));
+  start(110, skb(1));
+  tracker.on_loss({0, 110, 500, 3});
+  xmit(600, skb(1));
+  const Leg& leg = only();
+  EXPECT_EQ(leg.outcome, Outcome::unknown);
+  EXPECT_TRUE(leg.crossed_loss);
+  EXPECT_EQ(tracker.send_counters().unmatched_xmits, 1U);
+}
+
+TEST_F(Send, net_dev_xmit_never_touches_the_address_table) {
+  queue(100, skb(1));
+  start(110, skb(1));
+  consume(115, skb(1), 1);
+  queue(116, skb(1), 200, "eth0", 1);  // the address is somebody else's already
+  xmit(120, skb(1));
+  start(130, skb(1), 200, "eth0", 1);
+  xmit(140, skb(1), 0, 200, "eth0", 1);
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(time(legs.tx[0], Stage::xmit), 120U);
+  EXPECT_EQ(time(legs.tx[1], Stage::xmit), 140U);
+}
+
+TEST_F(Send, the_oldest_packets_are_given_up_when_there_are_too_many) {
+  constexpr std::uint64_t kMore = 100;
+  for (std::uint64_t i = 0; i < track::LegTable::kMaxPackets + kMore; ++i) {
+    queue(100 + i, skb(i));
+  }
+  EXPECT_EQ(legs.tx.size(), kMore);
+  EXPECT_EQ(legs.tx.front().skbaddr, skb(0));
+  EXPECT_EQ(legs.tx.front().outcome, Outcome::unknown);
+  EXPECT_EQ(legs.tx.front().cause, track::UnknownCause::evicted);
+  tracker.finish();
+  EXPECT_EQ(legs.tx.size(), track::LegTable::kMaxPackets + kMore);
+  EXPECT_EQ(tracker.counters().evicted, kMore);
+}
+
+TEST_F(SendWithoutStart, net_dev_xmit_is_matched_by_address) {
+  queue(100, skb(1));
+  xmit(120, skb(1));
+  consume(300, skb(1));
+  queue(400, skb(2), 100, "lo");
+  tracker.on(at(410), NetifReceiveSkb{{skb(2), 86, "lo"}});
+  xmit(420, skb(2), 0, 100, "lo");
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(time(legs.tx[0], Stage::xmit), 120U);
+  EXPECT_EQ(time(legs.tx[0], Stage::complete), 300U);
+  EXPECT_TRUE(legs.tx[1].handed_over);
+  EXPECT_EQ(time(legs.tx[1], Stage::xmit), 420U);
+}
+
+}  // namespace
+}  // namespace skbtrail::test

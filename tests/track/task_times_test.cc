@@ -1,0 +1,443 @@
+#include "track/task_times.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "stream/walk.h"
+#include "support/files.h"
+#include "support/oracle.h"
+
+namespace skbtrail::track {
+namespace {
+
+constexpr std::int64_t kRunning = 0, kSleeping = 1, kDisk = 2, kZombie = 0x20;
+
+// Events by hand, in the order of their times.
+class Script {
+ public:
+  explicit Script(bool wakeups = true) : times(wakeups) {}
+
+  TaskSwitch sched_switch(Nanoseconds time, CpuId cpu, Pid prev, std::int64_t state, Pid next,
+                          std::string_view prev_comm = "p", std::string_view next_comm = "n") {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_comm = prev_comm;
+    event.prev_state = state;
+    event.next_pid = next;
+    event.next_comm = next_comm;
+    return times.on(EventHeader{time, cpu, prev, 0}, event);
+  }
+  void waking(Nanoseconds time, CpuId cpu, Pid waker, Pid pid) {
+    SchedWaking event;
+    event.pid = pid;
+    times.on(EventHeader{time, cpu, waker, 0}, event);
+  }
+  void wakeup(Nanoseconds time, CpuId cpu, Pid waker, Pid pid) {
+    SchedWakeup event;
+    event.pid = pid;
+    times.on(EventHeader{time, cpu, waker, 0}, event);
+  }
+  void wakeup_new(Nanoseconds time, CpuId cpu, Pid waker, Pid pid, std::string_view comm = "new") {
+    SchedWakeupNew event;
+    event.pid = pid;
+    event.comm = comm;
+    times.on(EventHeader{time, cpu, waker, 0}, event);
+  }
+  void fork(Nanoseconds time, CpuId cpu, Pid parent, Pid child) {
+    SchedProcessFork event;
+    event.parent_pid = parent;
+    event.child_pid = child;
+    event.child_comm = "child";
+    times.on(EventHeader{time, cpu, parent, 0}, event);
+  }
+  void exec(Nanoseconds time, CpuId cpu, Pid pid, Pid old_pid) {
+    SchedProcessExec event;
+    event.pid = pid;
+    event.old_pid = old_pid;
+    times.on(EventHeader{time, cpu, pid, 0}, event);
+  }
+  void exit(Nanoseconds time, CpuId cpu, Pid pid) {
+    SchedProcessExit event;
+    event.pid = pid;
+    times.on(EventHeader{time, cpu, pid, 0}, event);
+  }
+  const TaskLife& other_event(Nanoseconds time, CpuId cpu, Pid pid) {
+    return times.running(EventHeader{time, cpu, pid, 0});
+  }
+
+  // The last task with this pid.
+  const TaskLife& life(Pid pid) const {
+    const TaskLife* found = nullptr;
+    for (const TaskLife& life : times.lives()) {
+      if (life.pid == pid) found = &life;
+    }
+    if (found == nullptr) throw std::runtime_error("no such task");
+    return *found;
+  }
+  std::size_t lives(Pid pid) const {
+    std::size_t count = 0;
+    for (const TaskLife& life : times.lives()) count += life.pid == pid ? 1 : 0;
+    return count;
+  }
+  void expect(Pid pid, Nanoseconds run, Nanoseconds runnable, Nanoseconds blocked,
+              Nanoseconds doubtful = 0) const {
+    const TaskClock expected{run, runnable, blocked, 0, doubtful};
+    const TaskClock& clock = life(pid).clock;
+    EXPECT_TRUE(clock == expected)
+        << "pid " << pid << ": run " << clock.run_ns << ", runnable " << clock.runnable_ns
+        << ", blocked " << clock.blocked_ns << ", doubtful " << clock.doubtful_ns;
+    EXPECT_EQ(clock.wall_ns(), life(pid).end - life(pid).begin);
+  }
+
+  TaskTimes times;
+};
+
+TEST(TaskTimes, runs_blocks_waits) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.sched_switch(110, 0, 7, kSleeping, 0);
+  script.waking(125, 0, 0, 7);
+  const TaskSwitch came = script.sched_switch(128, 0, 0, kRunning, 7);
+  EXPECT_EQ(came.off.blocked_ns, 15U);
+  EXPECT_EQ(came.off.runnable_ns, 3U);
+  EXPECT_TRUE(came.next_left);
+  const TaskSwitch left = script.sched_switch(148, 0, 7, kTaskReportMax, 8);
+  EXPECT_EQ(left.ran.run_ns, 20U);
+  EXPECT_TRUE(left.prev_came);
+  EXPECT_TRUE(left.prev_runnable);
+  script.times.finish(160);
+  script.expect(7, 10 + 20, 3 + 12, 15);
+  EXPECT_EQ(script.life(7).switches, 2U);
+}
+
+TEST(TaskTimes, what_a_task_did_before_it_was_seen) {
+  Script script;
+  script.waking(100, 0, 5, 6);                   // 5 runs, 6 was blocked
+  script.sched_switch(110, 1, 7, kSleeping, 8);  // 7 ran, 8 waited
+  script.times.finish(120);
+  script.expect(5, 20, 0, 0);
+  script.expect(6, 0, 20, 0);
+  script.expect(7, 10, 0, 10);
+  script.expect(8, 10, 10, 0);
+}
+
+TEST(TaskTimes, a_late_first_waking_ends_a_sleep_since_the_start) {
+  Script script;
+  script.other_event(100, 0, 5);
+  script.waking(130, 0, 5, 6);
+  script.times.finish(140);
+  script.expect(6, 0, 10, 30);
+}
+
+// try_to_wake_up() on CPU 1 comes before the switch on CPU 0, and nothing after it.
+TEST(TaskTimes, woken_on_the_way_to_sleep) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.other_event(100, 1, 9);
+  script.waking(109, 1, 9, 7);
+  script.sched_switch(110, 0, 7, kSleeping, 0);
+  const TaskSwitch came = script.sched_switch(118, 0, 0, kRunning, 7);
+  EXPECT_EQ(came.off.runnable_ns, 8U);
+  script.times.finish(120);
+  script.expect(7, 12, 8, 0);
+  EXPECT_EQ(script.life(7).unseen_wakeups, 0U);
+}
+
+TEST(TaskTimes, woken_on_the_way_to_sleep_with_sched_wakeup) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.other_event(100, 1, 9);
+  script.waking(109, 1, 9, 7);
+  script.sched_switch(110, 0, 7, kSleeping, 0);
+  script.wakeup(114, 1, 9, 7);
+  EXPECT_EQ(script.times.clock(script.life(7), 116).runnable_ns, 6U);
+  script.times.finish(120);
+  script.expect(7, 10, 10, 0);
+}
+
+// sched_wakeup while it still runs: that waking is over, the sleep after it needs another.
+TEST(TaskTimes, woken_before_it_decided_to_sleep) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.other_event(100, 1, 9);
+  script.waking(104, 1, 9, 7);
+  script.wakeup(105, 1, 9, 7);
+  script.sched_switch(110, 0, 7, kSleeping, 0);
+  script.waking(118, 1, 9, 7);
+  script.wakeup(119, 1, 9, 7);
+  script.times.finish(120);
+  script.expect(7, 10, 2, 8);
+}
+
+TEST(TaskTimes, sched_wakeup_stands_for_a_missing_waking) {
+  Script script;
+  script.sched_switch(100, 0, 7, kDisk, 0);
+  script.wakeup(130, 0, 0, 7);
+  script.times.finish(140);
+  script.expect(7, 0, 10, 30);
+}
+
+TEST(TaskTimes, without_any_wakeups_waiting_is_part_of_the_sleep) {
+  Script script(false);
+  script.sched_switch(100, 0, 7, kSleeping, 8);
+  script.sched_switch(130, 0, 8, kRunning, 7);
+  script.sched_switch(140, 0, 7, kRunning, 8);
+  script.times.finish(150);
+  script.expect(7, 10, 10, 30);
+  EXPECT_EQ(script.life(7).unseen_wakeups, 0U);
+}
+
+TEST(TaskTimes, a_sleep_that_nobody_ended_is_doubtful) {
+  Script script;
+  script.sched_switch(100, 0, 7, kSleeping, 8);
+  script.sched_switch(130, 0, 8, kSleeping, 7);
+  script.times.finish(140);
+  script.expect(7, 10, 0, 30, 30);
+  EXPECT_EQ(script.life(7).unseen_wakeups, 1U);
+}
+
+TEST(TaskTimes, idle_is_one_task_per_cpu) {
+  Script script;
+  script.sched_switch(100, 0, 7, kSleeping, 0);
+  script.sched_switch(110, 1, 8, kSleeping, 0);
+  script.sched_switch(150, 0, 0, kRunning, 9);
+  script.times.finish(160);
+  ASSERT_EQ(script.lives(0), 2U);
+  std::map<CpuId, Nanoseconds> idle;
+  for (const TaskLife& life : script.times.lives()) {
+    if (life.pid == 0) idle[life.cpu] = life.clock.run_ns;
+  }
+  EXPECT_EQ(idle[0], 50U);
+  EXPECT_EQ(idle[1], 50U);
+}
+
+TEST(TaskTimes, fork_run_exit_and_the_pid_again) {
+  Script script;
+  script.fork(100, 0, 5, 6);
+  script.wakeup_new(103, 0, 5, 6);
+  script.sched_switch(110, 0, 5, kSleeping, 6);
+  script.exit(118, 0, 6);
+  script.sched_switch(120, 0, 6, kZombie, 0);
+  EXPECT_EQ(script.life(6).state, TaskState::gone);
+  script.expect(6, 10, 7, 3);
+  EXPECT_EQ(script.life(6).parent, 5);
+  script.fork(130, 1, 9, 6);
+  script.wakeup_new(131, 1, 9, 6);
+  script.times.finish(140);
+  EXPECT_EQ(script.lives(6), 2U);
+  script.expect(6, 0, 9, 1);
+  EXPECT_EQ(script.life(6).parent, 9);
+}
+
+TEST(TaskTimes, a_fork_ends_whoever_had_the_pid) {
+  Script script;
+  script.waking(100, 0, 5, 6);
+  script.fork(120, 0, 5, 6);
+  ASSERT_EQ(script.lives(6), 2U);
+  script.wakeup_new(120, 0, 5, 6);
+  script.times.finish(150);
+  script.expect(6, 0, 30, 0);
+  EXPECT_EQ(script.times.lives()[1].end, 120U);
+}
+
+TEST(TaskTimes, a_new_task_without_its_fork) {
+  Script script;
+  script.other_event(100, 0, 5);
+  script.wakeup_new(130, 0, 5, 6, "worker");
+  EXPECT_EQ(script.life(6).begin, 130U);
+  EXPECT_EQ(script.life(6).comm.view(), "worker");
+  script.times.finish(140);
+  script.expect(6, 0, 10, 0);
+}
+
+TEST(TaskTimes, the_last_name_counts) {
+  Script script;
+  script.sched_switch(100, 0, 7, kSleeping, 8, "sh", "b");
+  EXPECT_EQ(script.life(7).comm.view(), "sh");
+  script.waking(101, 0, 8, 7);
+  script.sched_switch(110, 0, 8, kRunning, 7, "b", "sh");
+  script.exec(111, 0, 7, 7);
+  script.sched_switch(120, 0, 7, kRunning, 8, "sixteen-letters-", "b");
+  EXPECT_EQ(script.life(7).comm.view(), "sixteen-letters-");
+  EXPECT_EQ(script.lives(7), 1U);
+}
+
+// Thread 9 of process 7 calls exec: 7 has ended, and 9 goes on as 7.
+TEST(TaskTimes, exec_by_a_thread) {
+  Script script;
+  script.sched_switch(100, 0, 7, kZombie, 9);
+  script.exec(110, 0, 7, 9);
+  script.times.finish(130);
+  EXPECT_EQ(script.lives(7), 2U);
+  script.expect(9, 10, 0, 0);
+  script.expect(7, 20, 0, 0);
+}
+
+// The switch away from idle is missing: the next one is away from somebody else.
+TEST(TaskTimes, a_cpu_leaves_idle_without_a_switch) {
+  Script script;
+  script.sched_switch(100, 0, 7, kSleeping, 0);
+  script.waking(110, 0, 0, 7);
+  const TaskSwitch left = script.sched_switch(125, 0, 7, kSleeping, 0);
+  EXPECT_FALSE(left.prev_came);
+  EXPECT_EQ(left.ran.run_ns, 0U);
+  script.times.finish(130);
+  script.expect(7, 0, 15, 15, 15);  // it waited, and ran some of it: nobody knows how long
+  EXPECT_EQ(script.life(7).unseen_arrivals, 1U);
+  EXPECT_EQ(script.life(7).switches, 2U);
+  script.expect(0, 25 + 5, 0, 0, 25);
+  EXPECT_EQ(script.life(0).unseen_departures, 1U);
+}
+
+// The same, but an event in between tells when it ran at the latest.
+TEST(TaskTimes, any_event_tells_who_runs) {
+  Script script;
+  script.sched_switch(100, 0, 7, kSleeping, 0);
+  script.waking(110, 0, 0, 7);
+  script.other_event(115, 0, 7);
+  script.sched_switch(125, 0, 7, kSleeping, 0);
+  script.times.finish(130);
+  script.expect(7, 10, 5, 15, 5);
+  EXPECT_EQ(script.life(7).unseen_arrivals, 1U);
+}
+
+TEST(TaskTimes, runs_elsewhere_without_a_switch) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.sched_switch(110, 1, 0, kRunning, 8);
+  script.other_event(120, 1, 7);
+  script.times.finish(130);
+  script.expect(7, 30, 0, 0, 20);
+  EXPECT_EQ(script.life(7).unseen_departures, 1U);
+  EXPECT_EQ(script.life(7).migrations, 1U);
+  script.expect(8, 10, 20, 0, 10 + 10);  // from 110 to 120, and what it did from then on
+}
+
+TEST(TaskTimes, a_gap_makes_what_spans_it_doubtful) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.sched_switch(100, 1, 0, kRunning, 8);
+  script.sched_switch(110, 0, 7, kSleeping, 9);
+  script.times.on_loss({0, 115, 130, 5});
+  script.sched_switch(130, 0, 9, kSleeping, 0);
+  script.waking(140, 1, 8, 7);
+  script.sched_switch(150, 0, 0, kRunning, 7);
+  script.times.finish(160);
+  script.expect(7, 20, 10, 30, 30);
+  script.expect(8, 60, 0, 0, 0);  // ran on the other CPU all the time
+  EXPECT_EQ(script.life(7).gaps, 1U);
+  EXPECT_EQ(script.life(8).gaps, 0U);
+  EXPECT_EQ(script.life(9).gaps, 1U);
+}
+
+TEST(TaskTimes, a_gap_before_the_first_sight_of_a_task) {
+  Script script;
+  script.other_event(100, 0, 5);
+  script.times.on_loss({0, 100, 120, kLostUnknown});
+  script.waking(125, 0, 5, 6);
+  script.times.finish(130);
+  script.expect(6, 0, 5, 25, 25);
+  EXPECT_EQ(script.life(6).gaps, 1U);
+}
+
+TEST(TaskTimes, differences_of_clocks_are_exact) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  const TaskLife& life = script.other_event(105, 0, 7);
+  const TaskClock enter = script.times.clock(life, 105);
+  script.sched_switch(110, 0, 7, kSleeping, 0);
+  script.waking(120, 0, 0, 7);
+  script.sched_switch(123, 0, 0, kRunning, 7);
+  script.other_event(127, 0, 7);
+  const TaskClock call = script.times.clock(life, 127) - enter;
+  EXPECT_TRUE(call == (TaskClock{5 + 4, 3, 10, 0, 0}));
+  EXPECT_EQ(call.wall_ns(), 22U);
+}
+
+// A softirq of 3 and a hard interrupt of 2 while it runs, and one of 4 while it does not.
+TEST(TaskTimes, interrupts_steal_from_whoever_runs) {
+  const Comms comms;
+  CpuContexts contexts(comms);
+  TaskTimes times(true, &contexts);
+  const auto change = [&](Nanoseconds time, Pid prev, std::int64_t state, Pid next) {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_state = state;
+    event.next_pid = next;
+    const EventHeader header{time, 0, prev, 0};
+    contexts.on(header, event);
+    return times.on(header, event);
+  };
+  const auto softirq = [&](Nanoseconds from, Nanoseconds to, Pid current) {
+    contexts.on(EventHeader{from, 0, current, 0}, SoftirqEntry{3});
+    contexts.on(EventHeader{to, 0, current, kFlagSoftirq}, SoftirqExit{3});
+  };
+  change(100, 0, kRunning, 7);
+  softirq(110, 113, 7);
+  contexts.on(EventHeader{120, 0, 7, kFlagHardirq}, IrqHandlerEntry{9, "eth0"});
+  contexts.on(EventHeader{122, 0, 7, kFlagHardirq}, IrqHandlerExit{9});
+  EXPECT_EQ(change(130, 7, kRunning, 8).ran.stolen_ns, 5U);
+  softirq(140, 144, 8);
+  change(150, 8, kRunning, 7);
+  EXPECT_EQ(change(160, 7, kSleeping, 8).ran.stolen_ns, 0U);
+  times.finish(170);
+  for (const TaskLife& life : times.lives()) {
+    const Nanoseconds expected = life.pid == 7 ? 5 : life.pid == 8 ? 4 : 0;
+    EXPECT_EQ(life.clock.stolen_ns, expected) << life.pid;
+  }
+}
+
+// What comes out of a damaged file.
+TEST(TaskTimes, nonsense_ends_in_sums_all_the_same) {
+  Script script;
+  script.sched_switch(100, 0, 0, kZombie, 0);
+  script.sched_switch(90, 0, -5, kZombie, -5);
+  script.sched_switch(120, 7, 3, kRunning, 3);
+  script.fork(120, 0, 0, 0);
+  script.wakeup_new(121, 0, 0, 0);
+  script.waking(122, 1, 0, 0);
+  script.exec(123, 0, 3, 0);
+  script.exec(124, 0, 0, 3);
+  script.exit(125, 2, 0);
+  script.sched_switch(126, 2, 4, kSleeping, 0);
+  script.sched_switch(127, 0, 0, kZombie, 4);
+  script.times.finish(130);
+  for (const TaskLife& life : script.times.lives()) {
+    EXPECT_EQ(life.clock.wall_ns(), life.end - life.begin) << life.pid;
+  }
+}
+
+class TaskTimesOf : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(TaskTimesOf, every_task_spends_its_wall_time) {
+  const auto trace = stream::Trace::open(GetParam());
+  ASSERT_TRUE(trace);
+  const bool wakeups = trace->catalog().find(SchedWaking::name) != nullptr;
+  const Comms comms;
+  CpuContexts contexts(comms);
+  TaskTimes times(wakeups, &contexts);
+  stream::Dispatcher events(trace->catalog());
+  contexts.subscribe(events);
+  times.subscribe(events);
+  const stream::Census census = stream::walk(*trace, events);
+  times.finish(census.last);
+  for (const TaskLife& life : times.lives()) {
+    EXPECT_EQ(life.clock.wall_ns(), life.end - life.begin) << life.pid;
+    EXPECT_LE(life.clock.doubtful_ns, life.clock.wall_ns()) << life.pid;
+    EXPECT_LE(life.clock.stolen_ns, life.clock.run_ns) << life.pid;
+    EXPECT_LE(life.end, census.last);
+    if (life.gaps == 0) {
+      EXPECT_EQ(life.unseen_arrivals, 0U) << life.pid;
+      EXPECT_EQ(life.unseen_departures, 0U) << life.pid;
+      EXPECT_EQ(life.unseen_wakeups, 0U) << life.pid << " " << life.comm.view();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Captures, TaskTimesOf, testing::ValuesIn(test::captures()),
+                         [](const auto& capture) { return test::test_name(capture.param); });
+
+}  // namespace
+}  // namespace skbtrail::track
