@@ -37,6 +37,7 @@ event   sock:sock_rcvqueue_full
 event   udp:udp_fail_queue_rcv_skb
 event   icmp:icmp_send
 event   tcp:tcp_probe
+event   tcp:tcp_rcv_space_adjust
 event   tcp:tcp_sendmsg_locked
 event   tcp:tcp_retransmit_skb
 event   tcp:tcp_retransmit_synack

@@ -2,11 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
+#include "cli/selection.h"
+
 namespace skbtrail::cli {
 
 void add_input_options(Arguments& arguments) {
   arguments.value("input,i", "FILE", "the capture to read (default: trace.dat)");
-  arguments.value("buffer", "NAME", "the buffer to read: top, or an instance's name");
+  arguments.values("buffer", "NAME", "a buffer to read: top, or an instance's name (default: all)");
+  arguments.value("time", "A,B",
+                  "only from A to B: seconds of the clock, or +seconds from the start");
+  arguments.value("cpu", "LIST", "only what these CPUs recorded, such as 0,2-5");
   arguments.value("format", "text|json", "what to print (default: text)");
   arguments.flag("strict", "exit with status 6 when events were lost");
 }
@@ -19,7 +26,22 @@ Result<Input> read_input_options(const Parsed& parsed, const std::string& verb,
     return usage_error(verb, fmt::format("two captures: -i {} and {}", *given, positional[0]));
   }
   input.path = given ? *given : positional.empty() ? "trace.dat" : positional[0];
-  input.buffer = parsed.text("buffer").value_or("");
+  input.what.buffers = parsed.all("buffer");
+  if (const auto word = parsed.text("time")) {
+    const auto window = parse_time_window(*word);
+    if (!window) {
+      return usage_error(verb,
+                         fmt::format("--time '{}': not two times such as 17.5,18 or +0.5,+1, the "
+                                     "first before the second",
+                                     *word));
+    }
+    std::tie(input.what.from, input.what.to) = *window;
+  }
+  if (const auto word = parsed.text("cpu")) {
+    auto cpus = parse_cpu_list(*word);
+    if (!cpus) return usage_error(verb, fmt::format("--cpu '{}': not a list such as 0,2-5", *word));
+    input.what.cpus = std::move(*cpus);
+  }
   input.strict = parsed.has("strict");
   const std::string format = parsed.text("format").value_or("text");
   if (format != "text" && format != "json") {
@@ -27,6 +49,10 @@ Result<Input> read_input_options(const Parsed& parsed, const std::string& verb,
   }
   input.format = format == "json" ? Format::json : Format::text;
   return input;
+}
+
+Result<stream::Trace> open_capture(const Input& input) {
+  return stream::Trace::open(input.path, input.what);
 }
 
 }  // namespace skbtrail::cli

@@ -21,6 +21,13 @@ constexpr std::array kVerbs{
          report},
     Verb{"netdev-times", "receive trees and transmit chart, as perf's script prints them",
          netdev_times},
+    Verb{"packets", "one line per packet, from the wire or send() to the return of recv()",
+         packets},
+    Verb{"drops", "dropped packets by reason, place, device and flow", drops},
+    Verb{"flows", "TCP connections: packets, retransmits, windows, round-trip times", flows},
+    Verb{"sched", "tasks: why they left their CPU, how long they ran, waited, slept", sched},
+    Verb{"cpu", "what each CPU did with its time, interrupts and calls included", cpu},
+    Verb{"syscalls", "system calls per task: on a CPU, asleep, queued; errors, bytes", syscalls},
     Verb{"list", "profiles, events and devices to record", list},
 };
 

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/error.h"
-#include "cli/exit_status.h"
-#include "cli/input.h"
-#include "cli/pipeline.h"
+#include "cli/packet_walk.h"
+#include "cli/run_verb.h"
 #include "cli/verb.h"
+#include "report/loss_line.h"
 
 namespace skbtrail::cli {
 namespace {
@@ -99,12 +99,12 @@ class ElementWriter {
   bool first_ = true;
 };
 
-class HunkPrinter : public track::RxSink {
+class HunkPrinter : public track::HunkSink {
  public:
-  HunkPrinter(ElementWriter writer, report::Names names, DeviceFilter filter)
+  HunkPrinter(ElementWriter writer, const report::PacketNames& names, DeviceFilter filter)
       : writer_(writer), names_(names), filter_(std::move(filter)) {}
 
-  void hunk_settled(const track::ReceiveHunk& hunk) override {
+  void hunk(const track::ReceiveHunk& hunk) override {
     if (!filter_(hunk)) return;
     TextWriter& out = writer_.next();
     if (writer_.json()) {
@@ -116,29 +116,36 @@ class HunkPrinter : public track::RxSink {
 
  private:
   ElementWriter writer_;
-  report::Names names_;
+  const report::PacketNames& names_;
   DeviceFilter filter_;
 };
 
-class TransmitPrinter : public track::TxSink {
+class TransmitPrinter : public track::LegSink {
  public:
-  TransmitPrinter(ElementWriter writer, report::Names names, DeviceFilter filter)
+  TransmitPrinter(ElementWriter writer, const report::PacketNames& names, DeviceFilter filter)
       : writer_(writer), names_(names), filter_(std::move(filter)) {}
 
-  void packet_closed(const track::TxPacket& packet) override {
-    if (!filter_(packet.device)) return;
+  void leg_ended(const track::Leg& leg) override {
+    if (leg.direction != track::LegDirection::tx) return;
+    ++totals_.births;
+    totals_.hops += leg.hops;
+    if (leg.crossed_loss) ++totals_.crossed_loss;
+    if (!filter_(leg.device)) return;
     TextWriter& out = writer_.next();
     if (writer_.json()) {
-      report::write_transmit_json(packet, names_, out);
+      report::write_transmit_json(leg, names_, out);
     } else {
-      report::write_transmit_text(packet, names_, out);
+      report::write_transmit_text(leg, names_, out);
     }
   }
 
+  const report::TransmitTotals& totals() const { return totals_; }
+
  private:
   ElementWriter writer_;
-  report::Names names_;
+  const report::PacketNames& names_;
   DeviceFilter filter_;
+  report::TransmitTotals totals_;
 };
 
 // Trees and chart are two walks over the trace: each is printed while it is read, in bounded
@@ -146,67 +153,54 @@ class TransmitPrinter : public track::TxSink {
 class NetdevTimes {
  public:
   NetdevTimes(stream::Trace& trace, const Options& options, TextWriter& out)
-      : trace_(trace),
-        options_(options),
-        out_(out),
-        comms_(trace.file().cmdlines()),
-        reasons_(drop_reasons(trace.catalog())),
-        symbols_(trace.file().kallsyms()) {}
+      : trace_(trace), options_(options), out_(out) {}
 
   track::CaptureFacts print_receives() {
-    track::Devices devices;
-    const report::Names names{devices, comms_, reasons_, symbols_};
-    HunkPrinter printer({out_, options_.input.format}, names, {options_.devices, devices});
-    stream::Dispatcher dispatcher(trace_.catalog());
-    track::RxTracker rx(devices, comms_, printer);
-    subscribe_packets(dispatcher, rx);
-    track::CaptureFacts facts = walk(dispatcher);
-    rx.finish();
-    rx_counters_ = rx.counters();
+    NoPackets none;
+    PacketWalk walk(trace_, none);
+    HunkPrinter printer(elements(), walk.names(), {options_.devices, walk.devices()});
+    track::ReceiveHunks hunks(walk.devices(), walk.names().comms, printer);
+    walk.also_tell<track::RunSink>(hunks);
+    walk.also_tell<track::LegSink>(hunks);
+    track::CaptureFacts facts = walk.run();
+    hunks.finish();
+    const track::DeliveryCounters& delivery = walk.tracker().delivery_counters();
+    rx_ = {hunks.counters(), delivery.unmatched_copies + delivery.unmatched_datagrams};
     return facts;
   }
 
   track::CaptureFacts print_transmits() {
-    track::Devices devices;
-    const report::Names names{devices, comms_, reasons_, symbols_};
+    NoPackets none;
+    PacketWalk walk(trace_, none);
     if (options_.input.format == Format::text) report::write_transmit_header(out_);
-    TransmitPrinter printer({out_, options_.input.format}, names, {options_.devices, devices});
-    stream::Dispatcher dispatcher(trace_.catalog());
-    track::TxTracker tx(devices, reasons_, printer, has_start_xmit(trace_.catalog()));
-    subscribe_packets(dispatcher, tx);
-    track::CaptureFacts facts = walk(dispatcher);
-    tx.finish();
-    tx_counters_ = tx.counters();
+    TransmitPrinter printer(elements(), walk.names(), {options_.devices, walk.devices()});
+    walk.also_tell<track::LegSink>(printer);
+    track::CaptureFacts facts = walk.run();
+    tx_ = printer.totals();
+    tx_.send = walk.tracker().send_counters();
     return facts;
   }
 
-  const track::RxCounters& rx_counters() const { return rx_counters_; }
-  const track::TxCounters& tx_counters() const { return tx_counters_; }
+  const report::ReceiveTotals& rx() const { return rx_; }
+  const report::TransmitTotals& tx() const { return tx_; }
 
  private:
-  track::CaptureFacts walk(stream::Dispatcher& dispatcher) {
-    track::CaptureFacts facts = start_facts(trace_);
-    run_events(trace_, dispatcher, facts);
-    return facts;
-  }
+  ElementWriter elements() { return {out_, options_.input.format}; }
 
   stream::Trace& trace_;
   const Options& options_;
   TextWriter& out_;
-  track::Comms comms_;
-  track::DropReasons reasons_;
-  Symbols symbols_;
-  track::RxCounters rx_counters_;
-  track::TxCounters tx_counters_;
+  report::ReceiveTotals rx_;
+  report::TransmitTotals tx_;
 };
 
 void print_text(const Options& options, NetdevTimes& times, TextWriter& out,
                 track::CaptureFacts& facts) {
   if (options.rx) facts = times.print_receives();
   if (options.tx) facts = times.print_transmits();
-  if (options.rx) report::write_rx_summary(times.rx_counters(), out);
-  if (options.tx) report::write_tx_summary(times.tx_counters(), out);
-  report::write_loss_summary(facts, out);
+  if (options.rx) report::write_rx_summary(times.rx(), out);
+  if (options.tx) report::write_tx_summary(times.tx(), out);
+  report::write_loss_line(facts, out);
 }
 
 void print_json(const Options& options, NetdevTimes& times, TextWriter& out,
@@ -216,12 +210,12 @@ void print_json(const Options& options, NetdevTimes& times, TextWriter& out,
   out.write("],\n\"tx\":[");
   if (options.tx) facts = times.print_transmits();
   out.write("],\n\"summary\":");
-  report::write_summary_json(times.rx_counters(), times.tx_counters(), facts, out);
+  report::write_summary_json(times.rx(), times.tx(), facts, out);
   out.write("}\n");
 }
 
 Result<int> run_netdev_times(const Options& options) {
-  auto trace = stream::Trace::open(options.input.path, options.input.buffer);
+  auto trace = open_capture(options.input);
   if (!trace) return pass(trace);
   TextWriter out(STDOUT_FILENO);
   NetdevTimes times(*trace, options, out);
@@ -238,14 +232,7 @@ Result<int> run_netdev_times(const Options& options) {
 }  // namespace
 
 int netdev_times(std::span<const std::string> words) {
-  const Arguments arguments = make_arguments();
-  const auto parsed = arguments.parse(words);
-  if (!parsed) return complain(parsed.error());
-  if (parsed->has("help")) return arguments.print_help();
-  const auto options = read_options(*parsed);
-  if (!options) return complain(options.error());
-  const auto status = run_netdev_times(*options);
-  return status ? *status : complain(status.error());
+  return run_verb(make_arguments(), words, read_options, run_netdev_times);
 }
 
 }  // namespace skbtrail::cli

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "cli/exit_status.h"
+#include "stream/walk.h"
 
 namespace skbtrail::cli {
 namespace {
@@ -41,19 +43,62 @@ std::optional<std::string_view> named_buffer(std::string_view text) {
   return text.substr(0, text.find('\n'));
 }
 
-template <class... Events, class Tracker>
-void subscribe(stream::Dispatcher& dispatcher, Tracker& tracker) {
-  (dispatcher.subscribe<Events>(tracker), ...);
+void add_page_damage(const stream::Trace& trace, const std::vector<ring::CpuDamage>& damage,
+                     track::CaptureFacts& facts) {
+  for (std::size_t i = 0; i < damage.size(); ++i) {
+    if (damage[i].pages > 0) {
+      facts.damage.push_back(
+          fmt::format("{}: {} damaged pages, the first at page {}; their events are missing",
+                      trace.stream_name(i), damage[i].pages, damage[i].first_page));
+    }
+    if (damage[i].unreadable > 0) {
+      facts.damage.push_back(
+          fmt::format("{}: in {} places the compressed data is damaged; its events are missing",
+                      trace.stream_name(i), damage[i].unreadable));
+    }
+    if (damage[i].unwritten > 0) {
+      facts.damage.push_back(
+          fmt::format("{}: {} pages that were never written lie between others; events are missing",
+                      trace.stream_name(i), damage[i].unwritten));
+    }
+    const std::string buffer = stream::shown_name(trace.stream_buffer(i));
+    std::vector<std::string>& others = facts.other_buffers;
+    if (damage[i].unselected > 0 &&
+        std::find(others.begin(), others.end(), buffer) == others.end()) {
+      others.push_back(buffer);
+    }
+  }
 }
 
-void add_page_damage(const stream::Trace& trace, const stream::Merge& merge,
+void add_counts(const stream::Trace& trace, const std::vector<std::uint64_t>& counts,
+                track::CaptureFacts& facts) {
+  for (std::size_t id = 0; id < counts.size(); ++id) {
+    if (counts[id] == 0) continue;
+    facts.events += counts[id];
+    facts.counts.push_back({trace.catalog().name(static_cast<std::uint16_t>(id)), counts[id]});
+  }
+  std::stable_sort(facts.counts.begin(), facts.counts.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+}
+
+// An event that several dispatchers want is one event, in each of them.
+void add_undecodable(std::initializer_list<stream::Dispatcher*> dispatchers,
                      track::CaptureFacts& facts) {
-  const std::vector<ring::CpuDamage> damage = merge.damage();
-  for (std::size_t i = 0; i < damage.size(); ++i) {
-    if (damage[i].pages == 0) continue;
-    facts.damage.push_back(
-        fmt::format("CPU {}: {} damaged pages, the first at page {}; their events are missing",
-                    trace.buffer().cpus[i].cpu, damage[i].pages, damage[i].first_page));
+  std::map<std::uint16_t, std::uint64_t> records;
+  for (const stream::Dispatcher* dispatcher : dispatchers) {
+    records.insert(dispatcher->undecodable().begin(), dispatcher->undecodable().end());
+  }
+  for (const auto& [id, count] : records) facts.undecodable += count;
+}
+
+void add_missing(std::initializer_list<stream::Dispatcher*> dispatchers,
+                 track::CaptureFacts& facts) {
+  std::map<std::string, std::string> missing;
+  for (const stream::Dispatcher* dispatcher : dispatchers) {
+    missing.insert(dispatcher->missing().begin(), dispatcher->missing().end());
+  }
+  for (const auto& [name, reason] : missing) {
+    (reason.empty() ? facts.missing : facts.disabled).push_back(reason.empty() ? name : reason);
   }
 }
 
@@ -66,67 +111,40 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   facts.file_size = file.file_size();
   facts.version = file.version();
   facts.compression = file.compression();
-  facts.buffer = trace.buffer().name;
+  facts.buffer = trace.buffer_names();
   facts.other_buffers = trace.other_buffers();
-  facts.clock = trace.buffer().clock;
+  facts.clock = trace.clock();
   facts.uname = file.uname();
   facts.cpus = std::max(file.cpu_count(), static_cast<std::uint32_t>(trace.buffer().cpus.size()));
   facts.damage = file.damage();
   std::string_view buffer;
   for (const std::string_view text : file.cpu_stats()) {
     buffer = named_buffer(text).value_or(buffer);
-    if (buffer != facts.buffer) continue;
+    if (!trace.reads(buffer)) continue;
     const track::CpuLossCounters counters = parse_stats(text);
     if (counters.total() > 0) facts.counters.push_back(counters);
   }
   return facts;
 }
 
-void run_events(const stream::Trace& trace, stream::Dispatcher& dispatcher,
+void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispatcher*> dispatchers,
                 track::CaptureFacts& facts) {
   track::LossTracker loss(facts);
-  dispatcher.subscribe_loss(loss);
-  stream::Merge merge = trace.events();
-  RawEvent event;
-  // From here on events come in the order in which they happened.
-  bool first = true;
-  while (merge.next(event)) {
-    if (first) facts.first = event.time;
-    first = false;
-    dispatcher.dispatch(event);
-  }
-  facts.last = std::max(event.time, facts.first);
-  for (const LossWindow& window : merge.lost_at_end()) loss.on_loss(window);
-  facts.undecodable = dispatcher.undecodable();
-  for (std::size_t id = 0; id < dispatcher.counts().size(); ++id) {
-    const std::uint64_t count = dispatcher.counts()[id];
-    if (count == 0) continue;
-    facts.events += count;
-    facts.counts.push_back({trace.catalog().name(static_cast<std::uint16_t>(id)), count});
-  }
-  std::stable_sort(facts.counts.begin(), facts.counts.end(),
-                   [](const auto& a, const auto& b) { return a.count > b.count; });
-  for (const auto& [name, reason] : dispatcher.missing()) {
-    (reason.empty() ? facts.missing : facts.disabled).push_back(reason.empty() ? name : reason);
-  }
-  add_page_damage(trace, merge, facts);
+  (*dispatchers.begin())->subscribe_loss(loss);
+  const stream::Census census = stream::walk(trace, dispatchers);
+  facts.first = census.first;
+  facts.last = census.last;
+  for (const LossWindow& window : census.gaps_at_end) loss.on_loss(window);
+  facts.gaps_at_end = census.gaps_at_end;
+  add_page_damage(trace, census.damage, facts);
+  add_counts(trace, census.counts, facts);
+  add_undecodable(dispatchers, facts);
+  add_missing(dispatchers, facts);
 }
 
-void subscribe_packets(stream::Dispatcher& dispatcher, track::RxTracker& rx) {
-  subscribe<IrqHandlerEntry, IrqHandlerExit, SoftirqRaise, SoftirqEntry, SoftirqExit, NapiPoll,
-            NetifReceiveSkb, TcpProbe, SkbCopyDatagramIovec, ConsumeSkb, KfreeSkb, NetDevQueue>(
-      dispatcher, rx);
-  dispatcher.subscribe_loss(rx);
-}
-
-void subscribe_packets(stream::Dispatcher& dispatcher, track::TxTracker& tx) {
-  subscribe<NetDevQueue, NetDevStartXmit, NetDevXmit, NetifRx, NapiGroReceiveEntry, NetifReceiveSkb,
-            ConsumeSkb, KfreeSkb>(dispatcher, tx);
-  dispatcher.subscribe_loss(tx);
-}
-
-bool has_start_xmit(const stream::EventCatalog& catalog) {
-  return catalog.find(NetDevStartXmit::name) != nullptr;
+track::PacketEvents packet_events(const stream::EventCatalog& catalog) {
+  return {catalog.find(NetDevStartXmit::name) != nullptr,
+          catalog.find(SchedWaking::name) != nullptr};
 }
 
 track::DropReasons drop_reasons(const stream::EventCatalog& catalog) {

@@ -40,8 +40,11 @@ Arguments make_arguments() {
   arguments.values("pid,p", "PID", "only scheduling and system calls of this process");
   arguments.values("graph", "FUNC[,FUNC...]",
                    "trace the calls of these kernel functions too, with function_graph");
+  arguments.flag("probes",
+                 "add kprobe events for what this kernel's own events do not tell of packets");
   arguments.value("duration", "SECONDS", "stop after this time");
   arguments.value("buffer-size", "KB", "ring buffer per CPU [32768]");
+  arguments.value("sub-buffer-size", "KB", "what is read of it at once [a page]; Linux 6.8");
   arguments.value("clock", "NAME", "clock of the time stamps [mono]");
   arguments.value("file-version", "6|7", "version of the trace.dat format [7]");
   arguments.flag("strict", "exit with status 6 when events were lost");
@@ -101,6 +104,7 @@ Result<record::Request> make_request(const Parsed& parsed) {
   record::Request request;
   request.file = parsed.text("output").value_or(kDefaultFile);
   request.command = parsed.command();
+  request.probes = parsed.has("probes");
   request.session.clock = parsed.text("clock").value_or("mono");
   Result<void> done = add_rules(parsed, request);
   if (done) done = add_selection(parsed, request);
@@ -113,6 +117,10 @@ Result<record::Request> make_request(const Parsed& parsed) {
   const auto buffer_kb = parsed.number("buffer-size", kLeastKb, kMostKb);
   if (!buffer_kb) return tl::unexpected(buffer_kb.error());
   request.session.buffer_kb = buffer_kb->value_or(0);  // 0 = what the memory allows
+  constexpr std::uint64_t kMostSubKb = 512;            // 128 pages
+  const auto sub_buffer_kb = parsed.number("sub-buffer-size", 4, kMostSubKb);
+  if (!sub_buffer_kb) return tl::unexpected(sub_buffer_kb.error());
+  request.session.sub_buffer_kb = sub_buffer_kb->value_or(0);
   const auto version = parsed.number("file-version", 6, 7);
   if (!version) return tl::unexpected(version.error());
   request.version = static_cast<tracedat::FileVersion>(version->value_or(7));

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/exit_status.h"
-#include "cli/input.h"
-#include "cli/pipeline.h"
+#include "cli/packet_walk.h"
+#include "cli/run_verb.h"
+#include "cli/sched_walk.h"
 #include "cli/verb.h"
 
 namespace skbtrail::cli {
@@ -16,7 +16,8 @@ Arguments make_arguments() {
   Arguments arguments(
       {"report", "[FILE]",
        "The first look at a capture: what was lost, events, packets per device and\n"
-       "outcome, drops, how long the stages took, the slowest packets.",
+       "outcome, drops, how long the stages took, the slowest packets, polls, CPUs, wakeups, "
+       "tasks.",
        "  skbtrail report\n"
        "  skbtrail report --format json web.dat | jq .stages"});
   add_input_options(arguments);
@@ -25,28 +26,35 @@ Arguments make_arguments() {
 }
 
 Result<int> run_report(const Input& input) {
-  auto trace = stream::Trace::open(input.path, input.buffer);
+  auto trace = open_capture(input);
   if (!trace) return pass(trace);
 
-  const track::Comms comms(trace->file().cmdlines());
-  const track::DropReasons reasons = drop_reasons(trace->catalog());
-  track::Devices devices;
-  track::PacketStats stats;
-  stream::Dispatcher dispatcher(trace->catalog());
-  track::RxTracker rx(devices, comms, stats);
-  track::TxTracker tx(devices, reasons, stats, has_start_xmit(trace->catalog()));
-  subscribe_packets(dispatcher, rx);
-  subscribe_packets(dispatcher, tx);
+  NoPackets none;
+  PacketWalk walk(*trace, none);
+  track::LegStats legs;
+  track::PollStats polls(walk.devices());
+  track::DeviceTraffic traffic(walk.devices());
+  walk.also_tell<track::LegSink>(legs);
+  walk.also_tell<track::RunSink>(polls);
+  walk.also<NetifReceiveSkb, NetDevQueue>(traffic);
+  std::optional<SchedWalk> tasks;
+  if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
+  track::CaptureFacts facts = walk.run(tasks ? &tasks->events() : nullptr);
+  // From here on nothing but results.
 
-  track::CaptureFacts facts = start_facts(*trace);
-  run_events(*trace, dispatcher, facts);
-  rx.finish();
-  tx.finish();
-
-  Symbols symbols(trace->file().kallsyms());
+  std::optional<report::SchedReport> scheduling;
+  if (tasks) {
+    tasks->finish(facts);
+    const track::TaskStates states = task_states(trace->catalog());
+    scheduling = report::make_sched_report({tasks->stats(), states, tasks->kinship()}, {}, facts,
+                                           is_filtered(trace->file()));
+  }
   const int status = exit_status(facts, input.strict);
-  const report::ReportResult result =
-      report::make_report(std::move(facts), stats, rx, tx, {devices, comms, reasons, symbols});
+  const track::PacketTracker& tracker = walk.tracker();
+  report::ReportResult result = report::make_report(
+      std::move(facts), {traffic, legs, polls, tracker.counters(), tracker.send_counters(),
+                         tracker.delivery_counters(), walk.names()});
+  result.tasks = std::move(scheduling);
   TextWriter out(STDOUT_FILENO);
   if (input.format == Format::json) {
     report::write_json(result, out);
@@ -60,14 +68,10 @@ Result<int> run_report(const Input& input) {
 }  // namespace
 
 int report(std::span<const std::string> words) {
-  const Arguments arguments = make_arguments();
-  const auto parsed = arguments.parse(words);
-  if (!parsed) return complain(parsed.error());
-  if (parsed->has("help")) return arguments.print_help();
-  const auto input = read_input_options(*parsed, "report", parsed->all("file"));
-  if (!input) return complain(input.error());
-  const auto status = run_report(*input);
-  return status ? *status : complain(status.error());
+  return run_verb(
+      make_arguments(), words,
+      [](const Parsed& parsed) { return read_input_options(parsed, "report", parsed.all("file")); },
+      run_report);
 }
 
 }  // namespace skbtrail::cli

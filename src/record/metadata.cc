@@ -180,6 +180,7 @@ void describe_course(tracedat::CaptureText& text, const tracefs::Session& sessio
   text.options.push_back({OptionId::skbtrail_profile, profile_lines(plan, request)});
   text.options.push_back(
       {OptionId::skbtrail_recorder, recorder_lines(session, request, course, stopped_by)});
+  text.options.push_back({OptionId::skbtrail_switches, course.switches});
 }
 
 }  // namespace skbtrail::record

@@ -17,8 +17,10 @@
 #include "record/metadata.h"
 #include "record/output.h"
 #include "record/signals.h"
+#include "record/switch_counters.h"
 #include "tracefs/access.h"
 #include "tracefs/graph.h"
+#include "tracefs/probes.h"
 
 namespace skbtrail::record {
 namespace {
@@ -55,6 +57,11 @@ class Recording {
     if (!threads) return pass(threads);
     request_.selection.pids = std::move(*threads);
     Result<tracefs::KernelEvents> kernel = tracefs::KernelEvents::read(folder);
+    if (kernel && request_.probes) {
+      Result<void> probed = add_probes(*kernel);
+      if (!probed) return probed;
+      kernel = tracefs::KernelEvents::read(folder);
+    }
     if (!kernel) return pass(kernel);
     Result<tracefs::Plan> plan = tracefs::make_plan(request_.rules, *kernel, request_.selection);
     if (!plan) return pass(plan);
@@ -111,6 +118,7 @@ class Recording {
     course_.realtime_offset = now(CLOCK_REALTIME) - course_.start;
     Result<void> on = session_->start();
     if (!on) return on;
+    note_switches("start");
     if (request_.started) request_.started();
     return command_ ? command_->go() : Result<void>();
   }
@@ -142,6 +150,7 @@ class Recording {
           fmt::format("tracing was switched off in {} by somebody else: what came then is missing",
                       folder.string()));
     }
+    note_switches("stop");
     Result<void> off = session_->stop();
     if (!off) return off;
     course_.stop = now(CLOCK_MONOTONIC);
@@ -179,6 +188,18 @@ class Recording {
   }
 
  private:
+  Result<void> add_probes(const tracefs::KernelEvents& kernel) {
+    Result<tracefs::Probes> probes = tracefs::Probes::create(kernel);
+    if (!probes) return pass(probes);
+    probes_.emplace(std::move(*probes));
+    for (const std::string& function : probes_->missing()) {
+      summary_.notes.push_back(fmt::format(
+          "this kernel has no function {}() to probe: what it tells stays inferred", function));
+    }
+    request_.rules.push_back({tracefs::Probes::kGroup, "*", "", false});
+    return {};
+  }
+
   Result<void> start_reader(std::size_t buffer, CpuId cpu) {
     const tracefs::Buffer& source = session_->buffers()[buffer];
     Result<Fd> spool = output_->spool();
@@ -199,6 +220,11 @@ class Recording {
       all.push_back(std::move(*stats));
     }
     return {};
+  }
+
+  // While events are being recorded: what happens between is in the capture.
+  void note_switches(std::string_view when) {
+    course_.switches += switch_counter_lines(when, request_.session.clock == "mono");
   }
 
   void count(const tracefs::CpuStats& cpu) {
@@ -253,6 +279,7 @@ class Recording {
   std::optional<tracefs::KernelEvents> kernel_;
   tracefs::Plan plan_;
   std::optional<Command> command_;
+  std::optional<tracefs::Probes> probes_;  // outlive the session, which has them enabled
   std::optional<tracefs::Session> session_;
   Readers readers_;
   tracedat::CaptureText text_;

@@ -23,6 +23,7 @@ struct Request {
   std::vector<std::string> profiles;  // their names, for the record
   std::vector<EventRule> rules;
   Selection selection;
+  bool probes = false;  // kprobe events for what the kernel's own do not say
   tracefs::SessionOptions session;
   std::optional<double> seconds;
   std::vector<std::string> command;

@@ -1,32 +1,38 @@
-// perf's netdev-times, in its format, from our trackers: a tree per receive hunk, a chart of
-// transmits. Written while the trace is read; what the format has no place for stands behind its
-// lines.
+// What perf's netdev-times prints: a tree per receive hunk, a line per packet sent. One at a time,
+// so that they can be printed while the trace is still being read.
 #pragma once
 
-#include <string_view>
-
-#include "base/symbols.h"
 #include "base/text_writer.h"
-#include "report/report.h"
-#include "track/rx.h"
-#include "track/tx.h"
+#include "report/packets.h"
+#include "track/receive_hunks.h"
 
 namespace skbtrail::report {
 
 // One hunk as text: what netdev-times prints, then "" as the end of the tree.
-void write_hunk_text(const track::ReceiveHunk& hunk, const Names& names, TextWriter& out);
+void write_hunk_text(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out);
 // One hunk as a JSON object.
-void write_hunk_json(const track::ReceiveHunk& hunk, const Names& names, TextWriter& out);
+void write_hunk_json(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out);
 
 void write_transmit_header(TextWriter& out);
-void write_transmit_text(const track::TxPacket& packet, const Names& names, TextWriter& out);
-void write_transmit_json(const track::TxPacket& packet, const Names& names, TextWriter& out);
+// One sent leg.
+void write_transmit_text(const track::Leg& leg, const PacketNames& names, TextWriter& out);
+void write_transmit_json(const track::Leg& leg, const PacketNames& names, TextWriter& out);
 
-// How the packets ended, and what could not be matched.
-void write_rx_summary(const track::RxCounters& counters, TextWriter& out);
-void write_tx_summary(const track::TxCounters& counters, TextWriter& out);
-void write_loss_summary(const track::CaptureFacts& facts, TextWriter& out);
-void write_summary_json(const track::RxCounters& rx, const track::TxCounters& tx,
+struct ReceiveTotals {
+  track::HunkCounters hunks;
+  std::uint64_t unmatched_copies = 0;  // copies and datagrams whose packet is not in the capture
+};
+struct TransmitTotals {
+  std::uint64_t births = 0;  // sent legs
+  std::uint64_t hops = 0;    // further devices they were queued to
+  std::uint64_t crossed_loss = 0;
+  track::SendCounters send;
+};
+
+// How many there were, and what could not be matched.
+void write_rx_summary(const ReceiveTotals& totals, TextWriter& out);
+void write_tx_summary(const TransmitTotals& totals, TextWriter& out);
+void write_summary_json(const ReceiveTotals& rx, const TransmitTotals& tx,
                         const track::CaptureFacts& facts, TextWriter& out);
 
 }  // namespace skbtrail::report

@@ -17,11 +17,11 @@ std::string hex(SkbAddr address) {
   return fmt::format("{:x}", static_cast<std::uint64_t>(address));
 }
 
-json::value task_json(Pid pid, const Names& names) {
+json::value task_json(Pid pid, const PacketNames& names) {
   return json::object{{"pid", pid}, {"comm", names.comms.name(pid)}};
 }
 
-json::object packet_json(const track::RxPacket& packet, const Names& names) {
+json::object packet_json(const track::HunkPacket& packet, const PacketNames& names) {
   json::object object{{"skbaddr", hex(packet.skbaddr)},
                       {"len", packet.len},
                       {"device", names.devices.name(packet.device)},
@@ -30,11 +30,12 @@ json::object packet_json(const track::RxPacket& packet, const Names& names) {
                       {"copy_ns", optional_time(packet.copied)},
                       {"end_ns", optional_time(packet.ended)},
                       {"hops", packet.hops},
+                      {"confidence", name(packet.confidence)},
                       {"crossed_loss", packet.crossed_loss}};
-  if (packet.outcome == track::Outcome::delivered || packet.copied) {
+  if (packet.outcome == track::Outcome::delivered) {
     object["reader"] = task_json(packet.reader, names);
   }
-  if (packet.outcome == track::Outcome::dropped) {
+  if (packet.location != 0) {
     object["reason"] = names.reasons.name(packet.reason);
     object["location"] = names.symbols.name(packet.location);
   }
@@ -43,12 +44,13 @@ json::object packet_json(const track::RxPacket& packet, const Names& names) {
 
 }  // namespace
 
-void write_hunk_json(const track::ReceiveHunk& hunk, const Names& names, TextWriter& out) {
+void write_hunk_json(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out) {
   json::array irqs, packets, polls;
-  for (const track::HunkIrq& irq : hunk.irqs) {
+  for (const track::RunIrq& irq : hunk.irqs) {
     irqs.push_back({{"irq", irq.irq}, {"name", irq.handler}, {"time_ns", irq.entry}});
   }
-  for (const track::RxPacket& packet : hunk.packets) packets.push_back(packet_json(packet, names));
+  for (const track::HunkPacket& packet : hunk.packets)
+    packets.push_back(packet_json(packet, names));
   for (const track::HunkPoll& poll : hunk.polls) {
     polls.push_back({{"time_ns", poll.time},
                      {"device", names.devices.name(poll.device)},
@@ -69,47 +71,50 @@ void write_hunk_json(const track::ReceiveHunk& hunk, const Names& names, TextWri
   out.write(json::serialize(object));
 }
 
-void write_transmit_json(const track::TxPacket& packet, const Names& names, TextWriter& out) {
-  json::object object{{"skbaddr", hex(packet.skbaddr)},
-                      {"len", packet.len},
-                      {"device", names.devices.name(packet.device)},
-                      {"cpu", packet.cpu},
-                      {"queue_ns", packet.queued},
-                      {"xmit_ns", optional_time(packet.sent)},
-                      {"free_ns", optional_time(packet.completed)},
-                      {"outcome", name(packet.outcome)},
-                      {"rc", packet.rc},
-                      {"requeues", packet.requeues},
-                      {"segments", packet.segments},
-                      {"handed_over", packet.handed_over},
-                      {"crossed_loss", packet.crossed_loss}};
-  if (packet.in_task) object["task"] = task_json(packet.pid, names);
-  if (packet.outcome == track::Outcome::dropped) {
-    object["reason"] = names.reasons.name(packet.reason);
-    object["location"] = packet.location == 0 ? "-" : names.symbols.name(packet.location);
+void write_transmit_json(const track::Leg& leg, const PacketNames& names, TextWriter& out) {
+  const auto stage = [&leg](track::Stage which) {
+    return leg.stages.has(which) ? json::value(leg.stages[which]) : json::value(nullptr);
+  };
+  json::object object{{"skbaddr", hex(leg.skbaddr)},
+                      {"len", leg.len},
+                      {"device", names.devices.name(leg.device)},
+                      {"cpu", leg.cpu},
+                      {"queue_ns", leg.birth},
+                      {"xmit_ns", stage(track::Stage::xmit)},
+                      {"free_ns", stage(track::Stage::complete)},
+                      {"outcome", name(leg.outcome)},
+                      {"rc", leg.rc},
+                      {"requeues", leg.requeues},
+                      {"segments", leg.segments},
+                      {"handed_over", leg.handed_over},
+                      {"crossed_loss", leg.crossed_loss}};
+  if (leg.pid != 0) object["task"] = task_json(leg.pid, names);
+  if (leg.outcome == track::Outcome::dropped) {
+    object["reason"] = names.reasons.name(leg.reason);
+    object["location"] = leg.location == 0 ? "-" : names.symbols.name(leg.location);
   }
   out.write(json::serialize(object));
 }
 
-void write_summary_json(const track::RxCounters& rx, const track::TxCounters& tx,
+void write_summary_json(const ReceiveTotals& rx, const TransmitTotals& tx,
                         const track::CaptureFacts& facts, TextWriter& out) {
   const json::object object{{"lost_events", facts.lost()},
                             {"gaps", facts.gap_count},
                             {"damage", json::value_from(facts.damage)},
                             {"rx",
-                             {{"receives", rx.receives},
-                              {"births", rx.births},
-                              {"hops", rx.hops},
-                              {"hunks", rx.hunks},
+                             {{"receives", rx.hunks.receives},
+                              {"births", rx.hunks.births},
+                              {"hops", rx.hunks.hops},
+                              {"hunks", rx.hunks.hunks},
                               {"unmatched_copies", rx.unmatched_copies},
-                              {"late_ends", rx.late_ends},
-                              {"crossed_loss", rx.crossed_loss}}},
+                              {"late_ends", rx.hunks.late_ends},
+                              {"crossed_loss", rx.hunks.crossed_loss}}},
                             {"tx",
-                             {{"queues", tx.queues},
+                             {{"queues", tx.births + tx.hops},
                               {"births", tx.births},
                               {"hops", tx.hops},
-                              {"unmatched_starts", tx.unmatched_starts},
-                              {"unmatched_xmits", tx.unmatched_xmits},
+                              {"unmatched_starts", tx.send.unmatched_starts},
+                              {"unmatched_xmits", tx.send.unmatched_xmits},
                               {"crossed_loss", tx.crossed_loss}}}};
   out.write(json::serialize(object));
 }

@@ -1,3 +1,5 @@
+#include <fmt/compile.h>
+
 #include <cstdint>
 
 #include "base/human.h"
@@ -6,82 +8,136 @@
 namespace skbtrail::report {
 namespace {
 
+using track::Stage;
+
 constexpr std::string_view kJoint = "         |\n";
 constexpr std::string_view kInnerJoint = "         |            |\n";
 
-// Milliseconds since the start of the hunk, as the script prints them; earlier ones are negative.
-double msec(Nanoseconds base, Nanoseconds time) {
-  return (static_cast<double>(time) - static_cast<double>(base)) / 1e6;
+// Millions of lines are printed here, so their formats are compiled: fmt spent more time on reading
+// them than on the values.
+template <class Format, class... Args>
+void print(TextWriter& out, const Format& format, const Args&... args) {
+  fmt::memory_buffer line;
+  fmt::format_to(std::back_inserter(line), format, args...);
+  out.write({line.data(), line.size()});
 }
 
+// The text of a small number, without an allocation.
+class Digits {
+ public:
+  std::string_view text() const { return {text_, length_}; }
+
+ protected:
+  template <class Format, class... Args>
+  void set(const Format& format, const Args&... args) {
+    length_ = static_cast<std::size_t>(fmt::format_to(text_, format, args...) - text_);
+  }
+
+ private:
+  char text_[48];
+  std::size_t length_ = 0;
+};
+
+// Milliseconds from `base` to `time` as the script prints them, "%.3f"; negative when it was
+// before. From integers: the fixed digits of a double took a third of the whole report's time.
+// Where half a microsecond is to be rounded, a double says in which direction, as it did in the
+// script.
+class Msec : public Digits {
+ public:
+  Msec(Nanoseconds base, Nanoseconds time) {
+    const bool negative = time < base;
+    const Nanoseconds distance = negative ? base - time : time - base;
+    if (distance % 1000 == 500) {
+      const double value = static_cast<double>(distance) / 1e6;
+      set(FMT_COMPILE("{:.3f}"), negative ? -value : value);
+    } else {
+      const Nanoseconds usec = (distance + 500) / 1000;
+      set(FMT_COMPILE("{}{}.{:03}"), negative ? "-" : "", usec / 1000, usec % 1000);
+    }
+  }
+};
+
+// Seconds as human_time() prints them.
+class Seconds : public Digits {
+ public:
+  explicit Seconds(Nanoseconds time) {
+    set(FMT_COMPILE("{}.{:06}"), time / 1'000'000'000, time % 1'000'000'000 / 1000);
+  }
+};
+
 // The line for a hunk without a hard irq: what made it run, in the place where irq_entry stands.
-void write_root(const track::ReceiveHunk& hunk, const Names& names, TextWriter& out) {
+void write_root(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out) {
   const bool by_task = hunk.root != track::Root::softirq && hunk.root != track::Root::ipi &&
                        hunk.root != track::Root::unknown;
   if (!hunk.irqs.empty() && hunk.root != track::Root::ksoftirqd) return;
   const Nanoseconds when = hunk.raised.value_or(hunk.start);
-  out.print("  {}(+{:.3f}msec", name(hunk.root), msec(hunk.start, when));
-  if (by_task) out.print(" {}:{}", hunk.pid, names.comms.name(hunk.pid));
-  out.print(")\n{}", kJoint);
+  print(out, FMT_COMPILE("  {}(+{}msec"), name(hunk.root), Msec(hunk.start, when).text());
+  if (by_task) print(out, FMT_COMPILE(" {}:{}"), hunk.pid, names.comms.name(hunk.pid));
+  print(out, FMT_COMPILE(")\n{}"), kJoint);
 }
 
-void write_end(const track::ReceiveHunk& hunk, const track::RxPacket& packet, const Names& names,
-               TextWriter& out) {
+void write_end(const track::ReceiveHunk& hunk, const track::HunkPacket& packet,
+               const PacketNames& names, TextWriter& out) {
   if (packet.copied) {
-    out.print("{}         |      skb_copy_datagram_iovec(+{:.3f}msec {}:{})\n", kInnerJoint,
-              msec(hunk.start, *packet.copied), packet.reader, names.comms.name(packet.reader));
+    print(out, FMT_COMPILE("{}         |      skb_copy_datagram_iovec(+{}msec {}:{})\n"),
+          kInnerJoint, Msec(hunk.start, *packet.copied).text(), packet.reader,
+          names.comms.name(packet.reader));
     return;
   }
   if (!packet.ended) return;
-  const double end = msec(hunk.start, *packet.ended);
+  const Msec end(hunk.start, *packet.ended);
   out.write(kInnerJoint);
-  switch (packet.outcome) {
+  // Some kfree_skb is no drop: the data was there already, or lies in another skb.
+  const bool kfree = packet.outcome == track::Outcome::consumed && packet.location != 0;
+  switch (kfree ? track::Outcome::dropped : packet.outcome) {
     case track::Outcome::dropped:
-      out.print("         |      kfree_skb(+{:.3f}msec location={} reason={})\n", end,
-                names.symbols.name(packet.location), names.reasons.name(packet.reason));
+      print(out, FMT_COMPILE("         |      kfree_skb(+{}msec location={} reason={})\n"),
+            end.text(), names.symbols.name(packet.location), names.reasons.name(packet.reason));
       return;
     case track::Outcome::delivered:  // read without a copy event
-      out.print("         |      consume_skb(+{:.3f}msec {}:{})\n", end, packet.reader,
-                names.comms.name(packet.reader));
+      print(out, FMT_COMPILE("         |      {}(+{}msec {}:{})\n"),
+            packet.confidence == track::Confidence::socket ? "read" : "consume_skb", end.text(),
+            packet.reader, names.comms.name(packet.reader));
       return;
     case track::Outcome::acked:
-      out.print("         |      tcp_probe(+{:.3f}msec pure ack)\n", end);
+      print(out, FMT_COMPILE("         |      tcp_probe(+{}msec pure ack)\n"), end.text());
       return;
     case track::Outcome::forwarded:
-      out.print("         |      net_dev_queue(+{:.3f}msec forwarded)\n", end);
+      print(out, FMT_COMPILE("         |      net_dev_queue(+{}msec forwarded)\n"), end.text());
       return;
     default:
-      out.print("         |      consume_skb(+{:.3f}msec)\n", end);
+      print(out, FMT_COMPILE("         |      consume_skb(+{}msec)\n"), end.text());
   }
 }
 
-void write_packet(const track::ReceiveHunk& hunk, const track::RxPacket& packet, const Names& names,
-                  TextWriter& out) {
-  out.print("         |---netif_receive_skb(+{:.3f}msec skb={:x} len={}) {}\n",
-            msec(hunk.start, packet.received), static_cast<std::uint64_t>(packet.skbaddr),
-            packet.len, names.devices.name(packet.device));
+void write_packet(const track::ReceiveHunk& hunk, const track::HunkPacket& packet,
+                  const PacketNames& names, TextWriter& out) {
+  print(out, FMT_COMPILE("         |---netif_receive_skb(+{}msec skb={:x} len={}) {}\n"),
+        Msec(hunk.start, packet.received).text(), static_cast<std::uint64_t>(packet.skbaddr),
+        packet.len, names.devices.name(packet.device));
   write_end(hunk, packet, names, out);
 }
 
 }  // namespace
 
-void write_hunk_text(const track::ReceiveHunk& hunk, const Names& names, TextWriter& out) {
-  out.print("{}sec cpu={}{}\n", human_time(hunk.start), hunk.cpu,
-            hunk.after_loss ? "  (events were lost here)" : "");
-  for (const track::HunkIrq& irq : hunk.irqs) {
-    out.print("  irq_entry(+{:.3f}msec irq={}:{})\n{}", msec(hunk.start, irq.entry), irq.irq,
-              irq.handler, kJoint);
+void write_hunk_text(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out) {
+  print(out, FMT_COMPILE("{}sec cpu={}{}\n"), Seconds(hunk.start).text(), hunk.cpu,
+        hunk.after_loss ? "  (events were lost here)" : "");
+  for (const track::RunIrq& irq : hunk.irqs) {
+    print(out, FMT_COMPILE("  irq_entry(+{}msec irq={}:{})\n{}"),
+          Msec(hunk.start, irq.entry).text(), irq.irq, irq.handler, kJoint);
   }
   write_root(hunk, names, out);
   if (hunk.softirq) {
-    out.print("  softirq_entry(+{:.3f}msec)\n{}", msec(hunk.start, *hunk.softirq), kJoint);
+    print(out, FMT_COMPILE("  softirq_entry(+{}msec)\n{}"), Msec(hunk.start, *hunk.softirq).text(),
+          kJoint);
   }
   for (std::size_t i = 0; i < hunk.steps.size(); ++i) {
     const track::ReceiveHunk::Step& step = hunk.steps[i];
     if (step.is_poll) {
       const track::HunkPoll& poll = hunk.polls[step.index];
-      out.print("  napi_poll_exit(+{:.3f}msec {})\n", msec(hunk.start, poll.time),
-                names.devices.name(poll.device));
+      print(out, FMT_COMPILE("  napi_poll_exit(+{}msec {})\n"), Msec(hunk.start, poll.time).text(),
+            names.devices.name(poll.device));
     } else {
       write_packet(hunk, hunk.packets[step.index], names, out);
     }
@@ -94,73 +150,64 @@ void write_transmit_header(TextWriter& out) {
   out.write("   dev    len      Qdisc               netdevice             free\n");
 }
 
-void write_transmit_text(const track::TxPacket& packet, const Names& names, TextWriter& out) {
-  out.print("{:>7} {:>5} {:>13}sec ", names.devices.name(packet.device), packet.len,
-            human_time(packet.queued));
-  if (packet.sent) {
-    out.print("{:>12.3f}msec ", msec(packet.queued, *packet.sent));
+void write_transmit_text(const track::Leg& leg, const PacketNames& names, TextWriter& out) {
+  const track::StageTimes& stages = leg.stages;
+  print(out, FMT_COMPILE("{:>7} {:>5} {:>13}sec "), names.devices.name(leg.device), leg.len,
+        Seconds(leg.birth).text());
+  if (stages.has(Stage::xmit)) {
+    print(out, FMT_COMPILE("{:>12}msec "), Msec(leg.birth, stages[Stage::xmit]).text());
   } else {
-    out.print("{:>16} ", "-");
+    print(out, FMT_COMPILE("{:>16} "), "-");
   }
-  if (packet.completed) {
-    const Nanoseconds from = packet.sent.value_or(packet.queued);
-    out.print("     {:>12.3f}msec", msec(from, *packet.completed));
+  if (stages.has(Stage::complete)) {
+    const Nanoseconds from = stages.has(Stage::xmit) ? stages[Stage::xmit] : leg.birth;
+    print(out, FMT_COMPILE("     {:>12}msec"), Msec(from, stages[Stage::complete]).text());
   } else {
-    out.print("     {:>16}", "-");
+    print(out, FMT_COMPILE("     {:>16}"), "-");
   }
-  if (packet.segments > 0) out.print("  {} segments", packet.segments);
-  if (packet.requeues > 0) out.print("  requeued {} times", packet.requeues);
-  if (packet.handed_over) out.write("  to the receiver");
-  if (packet.outcome == track::Outcome::dropped) {
-    out.print("  DROPPED {} {}", names.reasons.name(packet.reason),
-              packet.location == 0 ? "" : names.symbols.name(packet.location));
-  } else if (packet.outcome != track::Outcome::transmitted) {
-    out.print("  {}", name(packet.outcome));
+  if (leg.segments > 0) print(out, FMT_COMPILE("  {} segments"), leg.segments);
+  if (leg.requeues > 0) print(out, FMT_COMPILE("  requeued {} times"), leg.requeues);
+  if (leg.handed_over) out.write("  to the receiver");
+  if (leg.outcome == track::Outcome::dropped) {
+    print(out, FMT_COMPILE("  DROPPED {} {}"), names.reasons.name(leg.reason),
+          leg.location == 0 ? "" : names.symbols.name(leg.location));
+  } else if (leg.outcome != track::Outcome::transmitted) {
+    print(out, FMT_COMPILE("  {}"), name(leg.outcome));
   }
-  if (packet.rc != 0) out.print("  rc={:#x}", packet.rc);
-  if (packet.crossed_loss) out.write("  (events were lost)");
+  if (leg.rc != 0) print(out, FMT_COMPILE("  rc={:#x}"), leg.rc);
+  if (leg.crossed_loss) out.write("  (events were lost)");
   out.write("\n");
 }
 
-void write_rx_summary(const track::RxCounters& counters, TextWriter& out) {
+void write_rx_summary(const ReceiveTotals& totals, TextWriter& out) {
+  const track::HunkCounters& hunks = totals.hunks;
   out.print("# rx: {} netif_receive_skb in {} packets ({} hops), {} hunks\n",
-            human_count(counters.receives), human_count(counters.births),
-            human_count(counters.hops), human_count(counters.hunks));
-  if (counters.unmatched_copies > 0) {
+            human_count(hunks.receives), human_count(hunks.births), human_count(hunks.hops),
+            human_count(hunks.hunks));
+  if (totals.unmatched_copies > 0) {
     out.print("# rx: {} copies to a task of packets whose start is not in the capture\n",
-              human_count(counters.unmatched_copies));
+              human_count(totals.unmatched_copies));
   }
-  if (counters.late_ends > 0) {
-    out.print("# rx: {} packets ended more than a second after their hunk: printed above as open\n",
-              human_count(counters.late_ends));
+  if (hunks.late_ends > 0) {
+    out.print("# rx: {} packets ended after their hunk was printed: there they are open\n",
+              human_count(hunks.late_ends));
   }
-  if (counters.crossed_loss > 0) {
-    out.print("# rx: {} packets alive while events were lost\n",
-              human_count(counters.crossed_loss));
+  if (hunks.crossed_loss > 0) {
+    out.print("# rx: {} packets alive while events were lost\n", human_count(hunks.crossed_loss));
   }
 }
 
-void write_tx_summary(const track::TxCounters& counters, TextWriter& out) {
+void write_tx_summary(const TransmitTotals& totals, TextWriter& out) {
   out.print("# tx: {} net_dev_queue in {} packets ({} stacked devices)\n",
-            human_count(counters.queues), human_count(counters.births), human_count(counters.hops));
-  if (counters.unmatched_starts + counters.unmatched_xmits > 0) {
+            human_count(totals.births + totals.hops), human_count(totals.births),
+            human_count(totals.hops));
+  if (totals.send.unmatched_starts + totals.send.unmatched_xmits > 0) {
     out.print("# tx: {} transmit starts and {} net_dev_xmit of skbs no device queue saw\n",
-              human_count(counters.unmatched_starts), human_count(counters.unmatched_xmits));
+              human_count(totals.send.unmatched_starts), human_count(totals.send.unmatched_xmits));
   }
-  if (counters.crossed_loss > 0) {
-    out.print("# tx: {} packets alive while events were lost\n",
-              human_count(counters.crossed_loss));
+  if (totals.crossed_loss > 0) {
+    out.print("# tx: {} packets alive while events were lost\n", human_count(totals.crossed_loss));
   }
-}
-
-void write_loss_summary(const track::CaptureFacts& facts, TextWriter& out) {
-  if (facts.lossless()) {
-    out.write("# lost: nothing\n");
-  } else {
-    out.print("# LOST: {} events, {} gaps\n", human_count(facts.lost()),
-              human_count(facts.gap_count));
-  }
-  for (const std::string& line : facts.damage) out.print("# DAMAGED: {}\n", line);
 }
 
 }  // namespace skbtrail::report

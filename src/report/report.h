@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "base/symbols.h"
 #include "base/text_writer.h"
+#include "report/packets.h"
+#include "report/sched.h"
 #include "track/capture_facts.h"
-#include "track/packet_stats.h"
+#include "track/device_count.h"
+#include "track/leg_stats.h"
+#include "track/poll_stats.h"
 
 namespace skbtrail::report {
 
@@ -19,14 +21,15 @@ struct DeviceRow {
   track::DeviceCount rx, tx;
 };
 
-struct OutcomeCount {
+struct NamedCount {
   std::string name;
   std::uint64_t count = 0;
 };
 
 struct DirectionRow {
   std::uint64_t births = 0;
-  std::vector<OutcomeCount> outcomes;  // all of them, in the order of track/outcome.h
+  std::vector<NamedCount> outcomes;  // all of them, in the order of track/outcome.h
+  std::vector<NamedCount> causes;    // why unknown: those there are
 };
 
 struct DropRow {
@@ -36,51 +39,92 @@ struct DropRow {
 
 struct StageRow {
   std::string direction, device, from, to;
+  double share = 0;  // of the time of all legs of that device and direction
   std::uint64_t count = 0;
-  Nanoseconds p50 = 0, p90 = 0, p99 = 0, p999 = 0, max = 0;
+  Nanoseconds total = 0, p50 = 0, p90 = 0, p99 = 0, p999 = 0, max = 0;
 };
 
 struct SlowRow {
   Nanoseconds duration = 0;
-  Nanoseconds from = 0;  // on the capture's clock
+  Nanoseconds begin = 0;  // on the capture's clock
+  std::string from, to;   // its longest interval
+  Nanoseconds longest = 0;
   SkbAddr skbaddr{};
   std::uint32_t len = 0;
   std::string device;
   CpuId cpu = 0;
+  std::string outcome;
   Pid pid = 0;       // 0 when no task is involved
   std::string comm;  // of pid
 };
 
 struct SlowestTable {
-  std::string direction, from, to;
+  std::string direction;
   std::vector<SlowRow> packets;  // slowest first
+};
+
+struct PollRow {
+  std::string device;
+  std::uint64_t polls = 0;
+  std::uint64_t packets = 0;
+  std::uint64_t p50 = 0, p99 = 0, max = 0;  // packets of a poll
+  std::uint64_t whole_budget = 0, empty = 0, in_softirq = 0;
+};
+
+struct RunRow {  // runs of NET_RX
+  std::uint64_t runs = 0;
+  std::uint64_t polls = 0;
+  std::uint64_t p50 = 0, p99 = 0, max = 0;  // polls of a run
+};
+
+struct OffloadRow {
+  std::string device;
+  track::OffloadCounts counts;
+};
+
+// What could not be put together, or is left out.
+struct Unmatched {
+  std::uint64_t copies = 0;     // to a task, of bytes that came in no packet here
+  std::uint64_t datagrams = 0;  // read, and in no packet here
+  std::uint64_t starts = 0;     // net_dev_start_xmit of an skb nobody queued
+  std::uint64_t xmits = 0;      // net_dev_xmit without their net_dev_start_xmit
+  std::uint64_t crossed_loss = 0;
+  std::uint64_t backwards = 0;
+  std::uint64_t completed_early = 0;
+  std::uint64_t evicted = 0;
 };
 
 struct ReportResult {
   track::CaptureFacts capture;
   std::vector<DeviceRow> devices;
   DirectionRow rx, tx;
-  std::vector<DropRow> drops;  // most frequent first
-  std::vector<StageRow> stages;
+  std::vector<DropRow> drops;    // most frequent first
+  std::vector<StageRow> stages;  // by device, direction, and in the order of a packet's way
   std::vector<SlowestTable> slowest;
-  track::RxCounters rx_counters;
-  track::TxCounters tx_counters;
-  std::uint64_t crossed_loss = 0;
-  std::uint64_t backwards = 0;
-  std::uint64_t completed_early = 0;
+  std::vector<PollRow> polls;
+  RunRow runs;
+  std::vector<track::CpuWay> cpus;  // most frequent first
+  track::WakeupCounts wakeups;
+  std::vector<OffloadRow> offloads;
+  std::optional<SchedReport> tasks;  // where the capture has sched_switch
+  Unmatched unmatched;
 };
 
-// What the names in a result come from.
-struct Names {
-  const track::Devices& devices;
-  const track::Comms& comms;
-  const track::DropReasons& reasons;
-  Symbols& symbols;
+// The results of one walk.
+struct ReportSources {
+  const track::DeviceTraffic& traffic;
+  const track::LegStats& legs;
+  const track::PollStats& polls;
+  const track::LegCounters& leg_counters;
+  const track::SendCounters& send_counters;
+  const track::DeliveryCounters& delivery_counters;
+  const PacketNames& names;
 };
 
-ReportResult make_report(track::CaptureFacts capture, const track::PacketStats& stats,
-                         const track::RxTracker& rx, const track::TxTracker& tx, Names names);
+ReportResult make_report(track::CaptureFacts capture, const ReportSources& sources);
 
+// How many tasks the text shows.
+inline constexpr std::size_t kTasksShown = 10;
 void write_text(const ReportResult& report, TextWriter& out);
 void write_json(const ReportResult& report, TextWriter& out);
 

@@ -56,6 +56,9 @@ Result<void> Session::setup(const SessionOptions& options) {
   // Setting the clock empties the buffers, so it comes before anything is recorded.
   done = set_clock(options.clock);
   if (!done) return done;
+  // Before the buffer's size, which is counted in sub-buffers.
+  if (options.sub_buffer_kb != 0) done = set_sub_buffer_size(options.sub_buffer_kb);
+  if (!done) return done;
   done = set_buffer_size(options.buffer_kb);
   if (!done) return done;
   // Overwrite mode: a page that follows lost ones says so itself, at the place of the gap
@@ -88,6 +91,16 @@ void Session::enlarge_task_names() {
   Result<std::string> before = read_whole(root_ / kTaskNamesFile);
   if (!before || std::strtoull(before->c_str(), nullptr, 10) >= kTaskNames) return;
   (void)saved_.change(root_ / kTaskNamesFile, std::to_string(kTaskNames));
+}
+
+// Since 6.8 (buffer_subbuf_size_write in kernel/trace/trace.c); up to 128 pages.
+Result<void> Session::set_sub_buffer_size(std::uint64_t kb) {
+  constexpr const char* kFile = "buffer_subbuf_size_kb";
+  if (!has(kFile)) {
+    return fail(ErrorKind::unsupported,
+                "this kernel has sub-buffers of one page only: {} came with Linux 6.8", kFile);
+  }
+  return write(kFile, std::to_string(kb));
 }
 
 // "7 (expanded: 1408)" in the top folder is a buffer that grows when it is first used. Kernels

@@ -19,8 +19,9 @@ namespace skbtrail::tracefs {
 
 struct SessionOptions {
   std::string clock = "mono";
-  std::uint64_t buffer_kb = 0;     // per CPU
-  std::vector<std::string> graph;  // functions to trace with function_graph
+  std::uint64_t buffer_kb = 0;      // per CPU
+  std::uint64_t sub_buffer_kb = 0;  // what one read returns; 0 = a page
+  std::vector<std::string> graph;   // functions to trace with function_graph
 };
 
 // Leaving the scope removes the instance. All descriptors of its files must be closed before: the
@@ -59,6 +60,7 @@ class Session {
 
   Session(std::filesystem::path root, Instance instance);
   Result<void> setup(const SessionOptions& options);
+  Result<void> set_sub_buffer_size(std::uint64_t kb);
   Result<void> set_buffer_size(std::uint64_t kb);
   Result<void> set_clock(const std::string& clock);
   Result<void> set_filter(const PlannedEvent& event);

@@ -1,0 +1,185 @@
+// skbtrail sched: how tasks were scheduled.
+#include "report/sched.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "cli/packet_walk.h"
+#include "cli/run_verb.h"
+#include "cli/sched_walk.h"
+#include "cli/selection.h"
+#include "cli/verb.h"
+#include "report/sched_timehist.h"
+
+namespace skbtrail::cli {
+namespace {
+
+constexpr std::uint64_t kDefaultTop = 30;
+
+Arguments make_arguments() {
+  Arguments arguments(
+      {"sched", "[FILE]",
+       "How often each task gave up its CPU and how often it lost it, why and to whom; how\n"
+       "long it ran, waited for a CPU and slept; who woke it. Beside what /proc counted.",
+       "  # the workers of nginx, at length\n"
+       "  skbtrail sched --comm nginx web.dat\n\n"
+       "  # every switch of one of them, with the call, the waker and the packet\n"
+       "  skbtrail sched --timehist --pid 27229 web.dat\n\n"
+       "  # who waited longest for a CPU, and when\n"
+       "  skbtrail sched --latency web.dat"});
+  add_input_options(arguments);
+  arguments.values("pid,p", "PID", "only this task, or all threads of this process");
+  arguments.values("comm", "NAME", "only tasks with this name");
+  arguments.flag("children", "with --pid: and what descends from it");
+  arguments.flag("details", "every task at length (default when tasks are chosen)");
+  arguments.flag("timehist", "a line per switch, as perf sched timehist --state");
+  arguments.flag("latency", "waits for a CPU, as perf sched latency");
+  arguments.value("top", "N", "so many tasks at most (default: 30)");
+  arguments.flag("no-packets", "do not look for the packets that woke a task: faster");
+  arguments.positional("file", 1);
+  return arguments;
+}
+
+enum class Output { table, timehist, latency };
+
+struct Options {
+  Input input;
+  report::SchedChoice choice;
+  Output output = Output::table;
+  bool details = false;
+  bool packets = true;
+  std::uint64_t top = kDefaultTop;
+};
+
+Result<Options> read_options(const Parsed& parsed) {
+  Options options;
+  auto input = read_input_options(parsed, "sched", parsed.all("file"));
+  if (!input) return pass(input);
+  options.input = std::move(*input);
+  for (const std::string& word : parsed.all("pid")) {
+    const auto pid = parse_pid(word);
+    if (!pid) return usage_error("sched", fmt::format("--pid '{}' is no process id", word));
+    options.choice.pids.push_back(*pid);
+  }
+  options.choice.comms = parsed.all("comm");
+  options.choice.children = parsed.has("children");
+  if (options.choice.children && options.choice.pids.empty()) {
+    return usage_error("sched", "--children needs --pid");
+  }
+  if (parsed.has("timehist") && parsed.has("latency")) {
+    return usage_error("sched", "--timehist and --latency are two outputs: choose one");
+  }
+  if (parsed.has("timehist")) options.output = Output::timehist;
+  if (parsed.has("latency")) options.output = Output::latency;
+  options.details = parsed.has("details") || !options.choice.everything();
+  options.packets = !parsed.has("no-packets");
+  auto top = parsed.number("top", 1);
+  if (!top) return pass(top);
+  options.top = top->value_or(
+      options.choice.everything() ? kDefaultTop : std::numeric_limits<std::uint32_t>::max());
+  return options;
+}
+
+// Which wakeups were for packets.
+class WakeupSink : public track::PacketSink {
+ public:
+  void packet(const track::Packet& packet) override {
+    for (const track::Leg* leg = packet.first; leg != nullptr; leg = leg->next) {
+      const Nanoseconds wake = leg->stages[track::Stage::wake];
+      if (wake == 0 || leg->pid == 0) continue;
+      const auto [known, is_new] = wakeups_.emplace(std::pair(leg->pid, wake), packet.id);
+      if (!is_new) known->second = std::min(known->second, packet.id);
+    }
+  }
+  const report::PacketWakeups& wakeups() const { return wakeups_; }
+
+ private:
+  report::PacketWakeups wakeups_;
+};
+
+bool has_packets(const stream::EventCatalog& catalog) {
+  return catalog.find(NetifReceiveSkb::name) != nullptr && has_wakeups(catalog);
+}
+
+void count_wakeups(track::SchedStats& stats, const report::PacketWakeups& wakeups) {
+  boost::unordered_flat_map<Pid, std::vector<track::SchedTask*>> tasks;
+  for (track::SchedTask& task : stats.tasks()) tasks[task.life->pid].push_back(&task);
+  for (const auto& [wakeup, packet] : wakeups) {
+    const auto& [pid, time] = wakeup;
+    for (track::SchedTask* task : tasks[pid]) {
+      if (time >= task->life->begin && time <= task->life->end) ++task->woken_by_packets;
+    }
+  }
+}
+
+Result<int> write_timehist(stream::Trace& trace, const Options& options) {
+  WakeupSink wakeups;
+  // A line names the packet that woke its task, and is printed before that packet has ended: a walk
+  // of its own.
+  if (options.packets && has_packets(trace.catalog())) PacketWalk(trace, wakeups).run();
+  const track::TaskStates states = task_states(trace.catalog());
+  track::Kinship kinship = cli::kinship(trace.file());
+  TextWriter out(STDOUT_FILENO);
+  report::TimehistWriter writer(options.choice, states, kinship, wakeups.wakeups(),
+                                options.input.format == Format::json, out);
+  SchedWalk walk(trace, options.input, &writer);
+  writer.names(walk.stats());
+  const track::CaptureFacts facts = walk.run();
+  if (options.input.format == Format::text) {
+    report::write_timehist_end(writer.lines(), walk.stats(), facts, out);
+  }
+  if (auto written = out.flush(); !written) return pass(written);
+  return exit_status(facts, options.input.strict);
+}
+
+Result<int> write_tables(stream::Trace& trace, const Options& options) {
+  WakeupSink wakeups;
+  const bool packets = options.packets && has_packets(trace.catalog());
+  SchedWalk walk(trace, options.input, nullptr);
+  track::CaptureFacts facts;
+  if (packets) {
+    facts = PacketWalk(trace, wakeups).run(&walk.events());
+    walk.finish(facts);
+  } else {
+    facts = walk.run();
+  }
+  count_wakeups(walk.stats(), wakeups.wakeups());
+  const track::TaskStates states = task_states(trace.catalog());
+  const report::SchedNames names{walk.stats(), states, walk.kinship()};
+  report::SchedReport result =
+      report::make_sched_report(names, options.choice, facts, is_filtered(trace.file()));
+  result.packets = packets;
+  TextWriter out(STDOUT_FILENO);
+  if (options.input.format == Format::json) {
+    report::write_sched_json(result, facts, out);
+  } else if (options.output == Output::latency) {
+    report::write_latency_text(result, facts, options.top, out);
+  } else {
+    report::write_sched_text(result, facts, options.details, options.top, out);
+  }
+  if (auto written = out.flush(); !written) return pass(written);
+  return exit_status(facts, options.input.strict);
+}
+
+Result<int> run_sched(const Options& options) {
+  auto trace = open_capture(options.input);
+  if (!trace) return pass(trace);
+  if (trace->catalog().find(SchedSwitch::name) == nullptr) {
+    return fail(ErrorKind::unsupported,
+                "{} has no sched:sched_switch: record with the profile net or sched",
+                trace->file().path());
+  }
+  return options.output == Output::timehist ? write_timehist(*trace, options)
+                                            : write_tables(*trace, options);
+}
+
+}  // namespace
+
+int sched(std::span<const std::string> words) {
+  return run_verb(make_arguments(), words, read_options, run_sched);
+}
+
+}  // namespace skbtrail::cli
