@@ -15,10 +15,11 @@ prepare_check() {
   [[ -e $results/skbtrail.dat ]] || return 0
   "$skbtrail" report --format json "$results/skbtrail.dat" >"$results/report.json" \
     2>"$results/report.err" || wrong "skbtrail report fails: $(<"$results/report.err")"
-  "$skbtrail" netdev-times rx --format json "$results/skbtrail.dat" >"$results/rx.json" \
+  "$skbtrail" netdev-times --format json "$results/skbtrail.dat" >"$results/rx.json" \
     2>"$results/rx.err" || wrong "skbtrail netdev-times fails: $(<"$results/rx.err")"
-  trace-cmd report -N -i "$results/skbtrail.dat" 2>/dev/null | event_lines >"$results/skbtrail.txt"
+  events_of_file "$results/skbtrail.dat" >"$results/skbtrail.txt"
 }
+events_of_file() { trace-cmd report -N -i "$1" 2>/dev/null | event_lines; }
 
 report() { jq -r "$1" "$results/report.json"; }
 event_count() { report "[.events[] | select(.name == \"$1\") | .count] | add // 0"; }
@@ -58,7 +59,7 @@ agrees_with_tracecmd() {
 
 # is_piece OURS THEIRS: the lines of OURS stand in THEIRS, in one piece.
 is_piece() {
-  awk 'NR == FNR { ours[n++] = $0; next }
+  awk 'FILENAME == ARGV[1] { ours[n++] = $0; next }
        { theirs[m++] = $0 }
        END {
          for (start = 0; start + n <= m; ++start) {
@@ -67,6 +68,15 @@ is_piece() {
          }
          exit 1
        }' "$1" "$2"
+}
+
+# read_alike FILE: skbtrail counts the events that trace-cmd report prints, and trusts the file.
+read_alike() {
+  local found
+  found=$("$skbtrail" report --format json "$1" | jq -r '[.capture.events, .capture.lost_events,
+    (.capture.damage | length), .capture.undecodable_events] | join(" ")')
+  equal "$found" "$(events_of_file "$1" | wc -l) 0 0 0" \
+    "events, lost, damage and undecodable of $(basename "$1")"
 }
 
 outcomes_add_up() {
@@ -169,17 +179,21 @@ processed() {
 }
 
 # Tasks of that name sleep where their counters are read: every switch in between is in the capture.
+# Involuntary is who could have gone on: state R, or R+ when preempted.
 switches_agree() {
-  local tid voluntary involuntary found tasks=0
+  local tid voluntary involuntary switches found tasks=0
   while read -r tid _ voluntary involuntary; do
     tasks=$((tasks + 1))
-    found=$(grep -cE "^[0-9]+ sched_switch: .*prev_pid=$tid " "$results/skbtrail.txt" || true)
-    equal "$found" $((voluntary + involuntary)) "switches of $1 $tid"
+    switches=$(grep -E "^[0-9]+ sched_switch: .*prev_pid=$tid " "$results/skbtrail.txt" || true)
+    found=$(grep -cE ' prev_state=R\+? ' <<<"$switches" || true)
+    equal "$found" "$involuntary" "involuntary switches of $1 $tid"
+    found=$(grep -cE ' prev_state=[^R]' <<<"$switches" || true)
+    equal "$found" "$voluntary" "voluntary switches of $1 $tid"
   done < <(switch_deltas "$1")
   at_least 1 "$tasks" "tasks named $1"
 }
 switch_deltas() {
-  awk -v name="$1" 'NR == FNR { voluntary[$1] = $3; involuntary[$1] = $4; next }
+  awk -v name="$1" 'FILENAME == ARGV[1] { voluntary[$1] = $3; involuntary[$1] = $4; next }
     $2 == name && $1 in voluntary { print $1, $2, $3 - voluntary[$1], $4 - involuntary[$1] }' \
     "$results/switches.before" "$results/switches.after"
 }

@@ -5,7 +5,7 @@
 # Programs change seldom: their archive is kept, and built anew when one of them is newer.
 set -euo pipefail
 
-readonly programs=(bash busybox ip ss tc nginx wrk iperf3 trace-cmd setpriv timeout)
+readonly programs=(bash busybox grep ip ss tc nft ethtool nginx wrk iperf3 trace-cmd setpriv taskset timeout)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/skbtrail-vm
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 readonly here source_tree=${here%/tests/vm}
@@ -31,15 +31,18 @@ add_files() {
   done
 }
 
+# build_programs TREE PROGRAM...
 build_programs() {
   local tree=$1 program path
+  shift
   make_tree "$tree"
-  for program in "${programs[@]}"; do
+  for program in "$@"; do
     path=$(command -v "$program")
     install "$path" "$tree/usr/bin/$program"
     mapfile -t libraries < <(libraries_of "$path")
     add_files "$tree" "${libraries[@]}"
   done
+  [[ " $* " == *' busybox '* ]] || return 0
   for program in $(busybox --list); do
     [[ -e $tree/usr/bin/$program ]] || ln -s busybox "$tree/usr/bin/$program"
   done
@@ -47,16 +50,18 @@ build_programs() {
   printf '%s\n' 'root:x:0:' 'user:x:1000:' 'tracing:x:2000:' >"$tree/etc/group"
 }
 
+# programs_archive NAME PROGRAM...: prints its path.
 programs_archive() {
-  local program newer=0 kept=$cache/programs.cpio
-  for program in "${programs[@]}"; do
+  local name=$1 program newer=0 kept=$cache/$1.cpio
+  shift
+  for program in "$@"; do
     [[ $kept -nt $(command -v "$program") ]] || newer=1
   done
   [[ $kept -nt ${BASH_SOURCE[0]} ]] || newer=1
   if ((newer)); then
-    build_programs "$work/programs"
-    pack "$work/programs" >"$work/programs.cpio"
-    mv "$work/programs.cpio" "$kept"
+    build_programs "$work/$name" "$@"
+    pack "$work/$name" >"$work/$name.cpio"
+    mv "$work/$name.cpio" "$kept"
   fi
   echo "$kept"
 }
@@ -74,19 +79,21 @@ build_rest() {
 }
 
 main() {
-  local skbtrail=$1 kernel=$2 image=$3 base library
+  local skbtrail=$1 kernel=$2 image=$3 library archives=()
   work=$(mktemp -d)
   readonly work
   trap 'rm -rf "$work"' EXIT
   mkdir -p "$cache" "$work/rest"
-  base=$(programs_archive)
+  archives+=("$(programs_archive programs "${programs[@]}")")
+  # perf with its libraries is larger than all others together.
+  if [[ " ${*:4} " == *perf* ]]; then archives+=("$(programs_archive perf perf)"); fi
   build_rest "$work/rest" "$skbtrail" "$kernel" "${@:4}"
   for library in $(libraries_of "$skbtrail"); do
     # /lib is a symbolic link in the programs' archive, and must stay one.
     install -D "$library" "$work/rest/$(realpath "$(dirname "$library")")/$(basename "$library")"
   done
   {
-    cat "$base"
+    cat "${archives[@]}"
     pack "$work/rest"
   } >"$image"
 }

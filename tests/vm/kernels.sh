@@ -6,7 +6,7 @@
 set -euo pipefail
 
 # What the scenarios use; what is built into a kernel is left out by itself.
-readonly wanted=(virtio_pci virtio_blk virtio_net veth sch_tbf sch_netem)
+readonly wanted=(virtio_pci virtio_blk virtio_net veth sch_tbf sch_netem nf_tables)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/skbtrail-vm
 
 refuse() {
@@ -63,7 +63,7 @@ fetch() {
   mkdir -p "$work/ready/modules"
   cp "$vmlinuz" "$work/ready/vmlinuz"
   take_modules "$work/tree" "${vmlinuz##*/vmlinuz-}" "$work/ready/modules"
-  touch "$work/ready/complete"
+  echo "${wanted[*]}" >"$work/ready/complete"
   rm -rf "${cache:?}/$package"
   mv "$work/ready" "$cache/$package"
 }
@@ -85,7 +85,7 @@ main() {
   if [[ ! $package ]]; then
     folder=$(newest_cached)
     [[ $folder ]] || refuse "apt knows none; it is in bookworm-security: apt-get update?"
-  elif [[ ! -e $folder/complete ]]; then
+  elif [[ $(cat "$folder/complete" 2>/dev/null) != "${wanted[*]}" ]]; then
     fetch "$package"
   fi
   echo "$folder"

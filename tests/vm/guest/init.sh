@@ -22,6 +22,11 @@ done
 echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
 echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 ip link set lo up
+# A capture holds /proc/kallsyms, 8 MB of it: from here on, what places of packets are named after.
+symbols='_text|_stext|_etext|(__)?(tcp|udp|ip|icmp|skb|net|netif|napi|dev|sock|sk|inet|nf|veth|virtnet|tbf|neigh|netlink|genl|unix|rtnl|rtnetlink|qdisc|pfifo|dst|rt|fib|arp|packet)[46]?_'
+grep -E " [tT] ($symbols|(__|sk_skb_reason_|k?v?)?k?free_skb|consume_skb|xmit_|start_xmit|eth_|schedule)" \
+  /proc/kallsyms | grep -vE '__pfx_|\.cold|bpf|__x64|_kfunc' >/vm/kallsyms
+mount --bind /vm/kallsyms /proc/kallsyms
 uname -r >/out/kernel
 
 # After every scenario, so that a guest that dies keeps what it has done.
@@ -31,9 +36,12 @@ echo "vm: up" >/dev/console
 save
 while read -r scenario; do
   echo "vm: $scenario" >/dev/console
-  timeout -s KILL 100 bash /vm/scenario.sh "$scenario" >"/out/$scenario.log" 2>&1
+  read -r from _ </proc/uptime
+  timeout -s KILL 60 bash /vm/scenario.sh "$scenario" >"/out/$scenario.log" 2>&1
   echo $? >"/out/$scenario.status"
   bash /vm/scenario.sh --clean-up
+  read -r to _ </proc/uptime
+  echo $((${to%.*} - ${from%.*})) >"/out/$scenario.seconds"
   save
 done </vm/list
 echo "vm: done" >/dev/console

@@ -68,6 +68,15 @@ network_forward() {
   ip -n sv route add default via $client
 }
 
+# A sleeping process in each namespace: its /proc/PID/net can be read without entering it.
+hold_namespaces() {
+  local namespace
+  for namespace in $(ip netns list | cut -d ' ' -f 1); do
+    ip netns exec "$namespace" sleep 1000 &
+    echo "$namespace $!" >>/run/holders
+  done
+}
+
 in_server() { ip netns exec sv "$@"; }
 in_client() { ip netns exec cl "$@"; }
 
@@ -82,9 +91,18 @@ wait_for() {
   return 1
 }
 
+# requests NUMBER FILE CONNECTIONS [THREADS [NAMESPACE]]: as many per thread, not as many as fit into a
+# second: captures are alike.
+requests() {
+  ip netns exec "${5:-cl}" wrk -s /vm/requests.lua -d 30s -t "${4:-1}" -c "$3" "http://$server:80/$2" -- "$1"
+}
+
+# Two workers; files small, 1m, 8m.
 start_nginx() {
   mkdir -p /tmp/www
   head -c 600 /dev/zero | tr '\0' x >/tmp/www/small
+  truncate -s 1M /tmp/www/1m
+  truncate -s 8M /tmp/www/8m
   cat >/tmp/nginx.conf <<NGINX
 user root;
 worker_processes 2;

@@ -4,54 +4,101 @@
 #        scenario.sh --clean-up      ends every process and namespace of scenarios
 # A scenario is a file that may set `network`, `options` (of skbtrail record), `beside` (whether
 # trace-cmd records too), and define functions: prepare (servers, before recording), traffic, and
-# run, which replaces all of it. Its function check runs outside the guest.
+# record, which replaces the recording, or run, which replaces all of it. Its function check runs
+# outside the guest. Exit status 77: this kernel cannot do it, and the last line says what it lacks.
 set -euo pipefail
 source /vm/networks.sh
 
+# A namespace gives its NICs back some time after it was deleted.
+wait_for_device() {
+  local i
+  for i in {1..50}; do
+    if [[ -e /sys/class/net/$1 ]]; then return 0; fi
+    sleep 0.1
+  done
+}
+
 clean_up() {
-  local namespace pid
+  local namespace pid nic
   for namespace in $(ip netns list | cut -d ' ' -f 1); do
     for pid in $(ip netns pids "$namespace"); do kill -KILL "$pid" || true; done
     ip netns del "$namespace"
+  done
+  # A NIC comes back from its namespace with what a scenario made of it.
+  for nic in n0 n1; do
+    wait_for_device "$nic"
+    echo 0 >"/sys/class/net/$nic/threaded"
+    echo 0 >"/sys/class/net/$nic/queues/rx-0/rps_cpus"
   done
   rm -rf /tmp/*
 }
 
 # --- ground truth -----------------------------------------------------------------------------------
 
-# tid, voluntary and involuntary switches of every task in the namespaces of the scenario.
-switches() {
+# Counters are read while recording: by few processes, or the capture is full of them.
+
+# remember_tasks: those of the namespaces now, for switches; the holders sleep.
+remember_tasks() {
   local namespace pid
   for namespace in $(ip netns list | cut -d ' ' -f 1); do
     for pid in $(ip netns pids "$namespace"); do
-      awk '/^Name:/ { name = $2 } /^Pid:/ { pid = $2 } /ctxt_switches:/ { n[++i] = $2 }
-           END { print pid, name, n[1], n[2] }' "/proc/$pid/status" || true
+      grep -q " $pid\$" /run/holders || echo "/proc/$pid/status"
     done
-  done
+  done >/run/tasks
+}
+
+# tid, name, voluntary and involuntary switches of the tasks.
+switches() {
+  local tasks
+  mapfile -t tasks </run/tasks
+  ((${#tasks[@]} > 0)) || return 0
+  awk '/^Name:/ { name = $2 } /^Pid:/ { pid = $2 } /^voluntary/ { voluntary = $2 }
+       /^nonvoluntary/ { print pid, name, voluntary, $2 }' "${tasks[@]}" 2>/dev/null || true
 }
 
 counters() {
-  local to=/out/$name/$1 namespace
+  local to=/out/$name/$1 namespace pid file files=()
   mkdir -p "$to"
-  for namespace in $(ip netns list | cut -d ' ' -f 1); do
-    ip netns exec "$namespace" bash -c 'cat /proc/net/dev >"$0.dev"; cat /proc/net/snmp >"$0.snmp"
-      tc -s qdisc show >"$0.qdisc"' "$to/$namespace"
+  for file in interrupts softirqs net/softnet_stat; do
+    files+=("to=$to/${file##*/}" "/proc/$file")
   done
-  cat /proc/net/dev >"$to/root.dev"
-  cat /proc/net/snmp >"$to/root.snmp"
-  cp /proc/interrupts /proc/softirqs /proc/net/softnet_stat "$to"
+  files+=("to=$to/root.dev" /proc/net/dev "to=$to/root.snmp" /proc/net/snmp)
+  while read -r namespace pid; do
+    files+=("to=$to/$namespace.dev" "/proc/$pid/net/dev")
+    files+=("to=$to/$namespace.snmp" "/proc/$pid/net/snmp")
+  done </run/holders
+  awk '{ print >to }' "${files[@]}"
+}
+
+qdiscs() {
+  local namespace
+  mkdir -p "/out/$name/$1"
+  for namespace in $(ip netns list | cut -d ' ' -f 1); do
+    tc -n "$namespace" -s qdisc show >"/out/$name/$1/$namespace.qdisc"
+  done
+}
+
+# Until no CPU has handled a packet for 0.25 s: longer than a delayed ACK takes.
+settle() {
+  local before=() now=() i
+  for i in {1..40}; do
+    mapfile -t now </proc/net/softnet_stat
+    if ((i > 1)) && [[ ${now[*]} == "${before[*]}" ]]; then return 0; fi
+    before=("${now[@]}")
+    read -rt 0.25 _ <>/run/never || true # sleeps, without a process
+  done
+  echo 'packets without end' >&2
+  return 1
 }
 
 # What is recorded. Counters are read while no packet is on its way.
 inside() {
-  sleep 0.2
   counters before
   switches >"/out/$name/switches.before"
   traffic >"/out/$name/traffic.out" 2>&1
-  sleep 0.5 # what is on its way arrives, and sent packets are freed
+  settle
   switches >"/out/$name/switches.after"
   counters after
-  sleep 0.1
 }
 
 # --- recording --------------------------------------------------------------------------------------
@@ -59,9 +106,24 @@ inside() {
 # Its status in a file: trace-cmd does not pass it on.
 record_with_skbtrail() {
   local status=0
+  echo "skbtrail record${options[*]:+ ${options[*]}}" >"/out/$name/options"
   skbtrail record -o "/out/$name/skbtrail.dat" "${options[@]}" -- bash /vm/scenario.sh --inside "$name" \
     2>"/out/$name/skbtrail.err" || status=$?
   echo "$status" >"/out/$name/skbtrail.status"
+}
+
+# record_with_tracecmd OPTION...: and nobody else. Its size is said: on 6.1 the top buffer may have
+# stayed at two pages when an instance was used before it.
+record_with_tracecmd() {
+  echo "trace-cmd record -b 2048 $*" >"/out/$name/options"
+  trace-cmd record -o "/out/$name/tracecmd.dat" -b 2048 "$@" bash /vm/scenario.sh --inside "$name" \
+    >"/out/$name/tracecmd.log" 2>&1
+}
+
+# lacks REASON: the scenario is skipped on this kernel.
+lacks() {
+  echo "$*"
+  exit 77
 }
 
 # The same packets in an instance of trace-cmd, started before skbtrail and stopped after it.
@@ -75,9 +137,17 @@ record_with_both() {
     bash /vm/scenario.sh --record "$name" >"/out/$name/tracecmd.log" 2>&1
 }
 
-run() {
+record() {
   if ((beside)); then record_with_both; else record_with_skbtrail; fi
   return "$(<"/out/$name/skbtrail.status")"
+}
+
+run() {
+  remember_tasks
+  settle
+  qdiscs before
+  record
+  qdiscs after
 }
 
 network=none
@@ -95,8 +165,12 @@ case $1 in
   *)
     readonly name=$1
     mkdir -p "/out/$name"
+    uname -r >"/out/$name/kernel"
+    : >/run/holders
+    [[ -p /run/never ]] || mkfifo /run/never
     source "/vm/scenarios/$name.sh"
     "network_$network"
+    hold_namespaces
     prepare
     run
     ;;

@@ -2,7 +2,7 @@
 # nginx with two workers, a small file, over the emulated NIC.
 network=nic
 prepare() { start_nginx; }
-traffic() { in_client wrk -t 2 -c 4 -d 1s "http://$server:80/small"; }
+traffic() { requests 30 small 4 2; }
 check() {
   nothing_lost
   agrees_with_tracecmd

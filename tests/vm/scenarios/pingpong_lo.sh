@@ -2,7 +2,7 @@
 # Requests and responses, one at a time, over lo.
 network=lo
 prepare() { start_nginx; }
-traffic() { in_server wrk -t 1 -c 1 -d 1s "http://$server:80/small"; }
+traffic() { requests 60 small 1 1 sv; }
 check() {
   nothing_lost
   agrees_with_tracecmd

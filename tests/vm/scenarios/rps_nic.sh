@@ -6,7 +6,7 @@ prepare() {
   in_server bash -c 'echo 3 >/sys/class/net/n0/queues/rx-0/rps_cpus'
   in_client bash -c 'echo 3 >/sys/class/net/n1/queues/rx-0/rps_cpus'
 }
-traffic() { in_client wrk -t 2 -c 8 -d 1s "http://$server:80/small"; }
+traffic() { requests 40 small 8 2; }
 check() {
   nothing_lost
   agrees_with_tracecmd

@@ -2,10 +2,10 @@
 # Three flows of iperf3 over the emulated NIC: segments are merged before the stack sees them.
 network=nic
 prepare() {
-  in_server iperf3 --server --one-off >/dev/null &
+  in_server iperf3 --server >/dev/null &
   wait_for 5201
 }
-traffic() { in_client iperf3 --client "$server" --parallel 3 --bitrate 4M --time 1; }
+traffic() { in_client iperf3 --client "$server" --parallel 3 --bitrate 4M --bytes 300K; }
 check() {
   nothing_lost
   agrees_with_tracecmd
@@ -14,6 +14,7 @@ check() {
   softirqs_agree
   interrupts_agree
   nic_devices_agree n0 n1
+  switches_agree iperf3
   roots_include irq
   at_least $(($(packets_of n0 rx) * 2)) "$(device_delta n0 "$rx_packets")" 'segments before GRO'
 }

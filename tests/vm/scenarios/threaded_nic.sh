@@ -5,7 +5,7 @@ prepare() {
   start_nginx
   in_server bash -c 'echo 1 >/sys/class/net/n0/threaded'
 }
-traffic() { in_client wrk -t 1 -c 4 -d 1s "http://$server:80/small"; }
+traffic() { requests 60 small 4; }
 check() {
   nothing_lost
   agrees_with_tracecmd

@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+# nginx with two workers, a file of 8 MiB, over veth.
+network=veth
+beside=0
+prepare() { start_nginx; }
+traffic() { requests 4 8m 2; }
+check() {
+  nothing_lost
+  outcomes_add_up
+  forwards_agree
+  softirqs_agree
+  devices_agree vs vc
+  switches_agree nginx
+  roots_include local_bh_enable
+  at_least 1000000 "$(report '[.devices[].tx.bytes] | add')" 'bytes sent'
+}

@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# Requests, three flows with GRO and datagrams over the emulated NIC, with --probes: nothing about them
+# is inferred. Somebody else's kprobe event stays, ours are gone afterwards.
+network=nic
+beside=0
+options=(--probes)
+readonly kprobes=/sys/kernel/tracing/kprobe_events
+prepare() {
+  start_nginx
+  in_server iperf3 --server >/dev/null &
+  wait_for 5201
+  echo 'p:somebody/their_probe udp_sendmsg' >$kprobes
+}
+traffic() {
+  requests 40 small 1
+  in_client iperf3 --client "$server" --parallel 3 --bitrate 4M --bytes 150K
+  in_client iperf3 --client "$server" --udp --bitrate 2M --length 1000 --bytes 30K
+}
+record() {
+  cat $kprobes >"/out/$name/kprobes.before"
+  record_with_skbtrail
+  cat $kprobes >"/out/$name/kprobes.after"
+  echo >$kprobes
+  return "$(<"/out/$name/skbtrail.status")"
+}
+packets() { jq -r "select(.legs[-1].direction == \"rx\") | $1" "$results/packets.json"; }
+# share WHAT CONDITION OF: at least 995 of 1000 packets for which OF is true fulfil CONDITION.
+share() {
+  local all good
+  all=$(packets "select($3) | .id" | wc -l)
+  good=$(packets "select(($3) and ($2)) | .id" | wc -l)
+  at_least 1 "$all" "$1: packets"
+  at_least $((all * 995)) $((good * 1000)) "$1: $good of $all packets, in thousandths"
+}
+check() {
+  diff "$results/kprobes.before" "$results/kprobes.after" >"$results/kprobes.diff" ||
+    wrong "kprobe events are not as before: $results/kprobes.diff"
+  nothing_lost
+  outcomes_add_up
+  forwards_agree
+  softirqs_agree
+  nic_devices_agree n0 n1
+  switches_agree nginx
+  "$skbtrail" packets --format json "$results/skbtrail.dat" >"$results/packets.json"
+  at_least 1 "$(event_count skbtrail:skb_gro_receive)" 'calls of skb_gro_receive'
+  at_least 1 "$(event_count skbtrail:__udp_enqueue_schedule_skb)" 'datagrams to sockets'
+  share 'all stages' '.stages | has("softirq") and has("stack") and has("ready") and has("copy") and has("return")' \
+    '.outcome == "delivered"'
+  share 'TCP with proto' '.stages | has("proto")' '.outcome == "delivered" and .flow != null'
+  share 'exact' '.confidence == "exact"' '.outcome == "delivered" or .outcome == "merged"'
+}
