@@ -136,6 +136,18 @@ TEST_P(RecordVersion, others_read_as_many_events_as_we_say) {
 
 INSTANTIATE_TEST_SUITE_P(Both, RecordVersion, ::testing::Values("6", "7"));
 
+TEST_F(Record, sub_buffers_may_be_larger_than_a_page) {
+  const RunResult result = record({"-e", "net:*", "--sub-buffer-size", "64"}, kTraffic);
+  if (!fs::exists(kInstances.parent_path() / "buffer_subbuf_size_kb")) {
+    EXPECT_EQ(result.status, 4);
+    EXPECT_THAT(result.err, HasSubstr("buffer_subbuf_size_kb came with Linux 6.8"));
+    return;
+  }
+  EXPECT_EQ(result.status, 7) << result.err;
+  EXPECT_EQ(find_in(file_).events, number_after(result.err, "events"));
+  EXPECT_EQ(fs::file_size(file_) / (64 << 10) * (64 << 10), fs::file_size(file_));
+}
+
 TEST_F(Record, the_packets_of_the_command_are_in_it) {
   ASSERT_EQ(record({"-d", "lo"}, kTraffic).status, 7);
   const std::string report = test::run({"trace-cmd", "report", file_.string()}).out;
@@ -310,6 +322,17 @@ TEST_F(Record, a_kernel_without_function_graph_is_named) {
   EXPECT_EQ(result.status, 4) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("no tracer function_graph"),
                                 HasSubstr("/sys/kernel/tracing/available_tracers")));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(Record, a_kernel_without_kprobe_events_is_named) {
+  if (fs::exists("/sys/kernel/tracing/kprobe_events")) {
+    GTEST_SKIP() << "this kernel has kprobe events: tests/vm records them";
+  }
+  const RunResult result = record({"--probes"}, {"true"});
+  EXPECT_EQ(result.status, 4) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no kprobe events (CONFIG_KPROBE_EVENTS)"),
+                                HasSubstr("without --probes")));
   EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 

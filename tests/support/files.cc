@@ -1,5 +1,6 @@
 #include "support/files.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -20,6 +21,13 @@ TemporaryFolder::~TemporaryFolder() {
 
 std::filesystem::path data_file(const std::string& name) {
   return std::filesystem::path(SKBTRAIL_SOURCE_DIR) / "tests/data" / name;
+}
+
+std::string test_name(const std::filesystem::path& capture) {
+  std::string name = capture.stem();
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+  return name;
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -20,6 +20,9 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+// "6_12_forward" of 6.12-forward.dat: what GoogleTest takes as the name of a parameter.
+std::string test_name(const std::filesystem::path& capture);
+
 // tests/data/NAME in the source tree.
 std::filesystem::path data_file(const std::string& name);
 

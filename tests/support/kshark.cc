@@ -41,7 +41,13 @@ struct Session {
 
 Comparison compare_with_kshark(const std::filesystem::path& capture) {
   Comparison result;
-  const auto trace = stream::Trace::open(capture);
+  // The first stream that libkshark makes of a file is its top buffer, or the only one.
+  stream::ReadOptions first;
+  if (const auto file = tracedat::Reader::open(capture); file && !file->buffers().empty()) {
+    const std::string& name = file->buffers().front().name;
+    first.buffers = {name.empty() ? "top" : name};
+  }
+  const auto trace = stream::Trace::open(capture, first);
   Session session;
   const int stream = kshark_open(session.context, capture.c_str());
   if (!trace || stream < 0) {

@@ -1,9 +1,11 @@
 // Comparison with libtracecmd and with libtraceevent's kbuffer.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <span>
 
 #include "ring/cpu_pages.h"
 #include "skbtrail/decoder.h"
@@ -67,6 +69,17 @@ std::string compare_field(std::string_view ours, tep_format_field* field, tep_re
   if (raw == nullptr) return "is not there to tep";
   const std::string_view theirs(raw, strnlen(raw, static_cast<std::size_t>(size)));
   return theirs == ours ? "" : fmt::format("is \"{}\" to us, \"{}\" to tep", ours, theirs);
+}
+
+std::string compare_field(std::span<const std::uint8_t> ours, tep_format_field* field,
+                          tep_record* record) {
+  int size = 0;
+  const auto* raw = static_cast<const std::uint8_t*>(
+      tep_get_field_raw(nullptr, field->event, field->name, record, &size, 0));
+  if (raw == nullptr) return "is not there to tep";
+  return std::ranges::equal(ours, std::span(raw, static_cast<std::size_t>(size)))
+             ? ""
+             : "has other bytes than to tep";
 }
 
 template <class Value>
@@ -163,18 +176,19 @@ int compare_next(tracecmd_input*, tep_record* record, int, void* context) {
   return 0;
 }
 
-stream::Merge merge_of(const tracedat::Buffer& buffer) {
+stream::Merge merge_of(const tracedat::Reader& reader, const tracedat::Buffer& buffer) {
   std::vector<ring::CpuPages> cpus;
   for (const tracedat::CpuData& cpu : buffer.cpus) {
-    cpus.emplace_back(cpu.pages, buffer.page_size, cpu.cpu);
+    cpus.emplace_back(reader.pages(buffer, cpu), buffer.page_size, cpu.cpu, ring::Selection{});
   }
   return stream::Merge(std::move(cpus));
 }
 
-void compare_buffer(const tracedat::Buffer& buffer, const stream::EventCatalog& catalog,
-                    tracecmd_input* input, Comparison& result) {
+void compare_buffer(const tracedat::Reader& reader, const tracedat::Buffer& buffer,
+                    const stream::EventCatalog& catalog, tracecmd_input* input,
+                    Comparison& result) {
   tep_handle* tep = tracecmd_get_tep(input);
-  Side side{merge_of(buffer), field_checks(catalog, tep, result.difference), tep, result};
+  Side side{merge_of(reader, buffer), field_checks(catalog, tep, result.difference), tep, result};
   if (!result.difference.empty()) return;
   tracecmd_iterate_events(input, nullptr, 0, compare_next, &side);
   RawEvent event;
@@ -215,12 +229,24 @@ void compare_page(ring::CpuPages& ours, kbuffer* theirs, Comparison& result) {
   }
 }
 
-void compare_cpu(const tracedat::CpuData& cpu, std::uint32_t page_size, Comparison& result) {
+// All pages of a CPU, decompressed.
+std::vector<std::uint8_t> all_pages(const tracedat::Reader& reader, const tracedat::Buffer& buffer,
+                                    const tracedat::CpuData& cpu) {
+  std::vector<std::uint8_t> all;
+  const auto source = reader.pages(buffer, cpu);
+  for (auto run = source->next(false); !run.bytes.empty(); run = source->next(false)) {
+    all.insert(all.end(), run.bytes.begin(), run.bytes.end());
+  }
+  return all;
+}
+
+void compare_cpu(const tracedat::Reader& reader, const tracedat::Buffer& buffer,
+                 const tracedat::CpuData& cpu, Comparison& result) {
   const Kbuffer theirs = make_kbuffer();
-  ring::CpuPages ours(cpu.pages, page_size, cpu.cpu);
-  for (std::size_t at = 0; at + page_size <= cpu.pages.size(); at += page_size) {
-    // kbuffer only reads, though it takes a void*.
-    kbuffer_load_subbuffer(theirs.get(), const_cast<std::uint8_t*>(cpu.pages.data() + at));
+  std::vector<std::uint8_t> pages = all_pages(reader, buffer, cpu);
+  ring::CpuPages ours(pages, buffer.page_size, cpu.cpu);
+  for (std::size_t at = 0; at + buffer.page_size <= pages.size(); at += buffer.page_size) {
+    kbuffer_load_subbuffer(theirs.get(), pages.data() + at);
     compare_page(ours, theirs.get(), result);
     if (!result.difference.empty()) return;
   }
@@ -252,7 +278,7 @@ Comparison compare_with_tracecmd(const std::filesystem::path& capture) {
         return result;
       }
     }
-    compare_buffer(buffer, catalog, of_instance ? of_instance.get() : input.get(), result);
+    compare_buffer(*reader, buffer, catalog, of_instance ? of_instance.get() : input.get(), result);
     if (!result.difference.empty()) return result;
   }
   if (named != tracecmd_buffer_instances(input.get())) {
@@ -270,7 +296,7 @@ Comparison compare_with_kbuffer(const std::filesystem::path& capture) {
   }
   for (const tracedat::Buffer& buffer : reader->buffers()) {
     for (const tracedat::CpuData& cpu : buffer.cpus) {
-      compare_cpu(cpu, buffer.page_size, result);
+      compare_cpu(*reader, buffer, cpu, result);
       if (!result.difference.empty()) return result;
     }
   }

@@ -55,7 +55,7 @@ CC
 } >"$folder/all.cc"
 "$compiler" -std=c++20 -Wall -Werror "$folder/all.cc" "${flags[@]}" -o "$folder/all" ||
   fail "a program that includes every public header does not build"
-"$folder/all" "$(cache CMAKE_HOME_DIRECTORY)/tests/data/k612-v6.dat" || fail "that program does not run"
+"$folder/all" "$(cache CMAKE_HOME_DIRECTORY)/tests/data/6.12-version6.dat" || fail "that program does not run"
 
 "$folder/bin/skbtrail" --version >/dev/null || fail "bin/skbtrail does not run"
 [[ -d $folder/share/skbtrail/filters ]] || fail "no share/skbtrail/filters"

@@ -1,0 +1,40 @@
+// What PacketTracker makes of a capture, kept: every packet with its legs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stream/trace.h"
+#include "track/packet_tracker.h"
+
+namespace skbtrail::test {
+
+struct LoggedPacket {
+  std::uint64_t id = 0;
+  std::uint32_t generation = 0;
+  std::vector<track::Leg> legs;  // linked by `next`, too
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+
+  const track::Leg& last() const { return legs.back(); }
+};
+
+struct PacketLog {
+  std::unique_ptr<stream::Trace> trace;  // owns the names
+  std::unique_ptr<track::Devices> devices = std::make_unique<track::Devices>();
+  std::vector<LoggedPacket> packets;  // in the order in which they ended
+  track::LegCounters counters;
+  track::SendCounters send_counters;
+  track::DeliveryCounters delivery_counters;
+  std::vector<std::string> missing;  // events the tracker asks for and the capture does not have
+  bool lossless = true;
+
+  std::string device(const track::Leg& leg) const { return std::string(devices->name(leg.device)); }
+};
+
+// Throws when the capture cannot be read.
+PacketLog track_packets(const std::filesystem::path& capture);
+
+}  // namespace skbtrail::test
