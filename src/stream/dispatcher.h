@@ -75,7 +75,6 @@ class Dispatcher {
     return any;
   }
 
-  bool wants(std::uint16_t id) const { return first_route_[id] != kNoRoute; }
   // Of all events that somebody subscribed to; some more than once.
   const std::vector<std::uint16_t>& ids() const { return ids_; }
 

@@ -29,14 +29,12 @@ class Visitor {
 class Reading {
  public:
   Reading(std::span<Dispatcher* const> dispatchers, EventQueue* queue)
-      : at_once_(queue == nullptr ? dispatchers : dispatchers.subspan(1)),
-        queue_(queue),
-        ids_(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1) {
-    for (std::size_t id = 0; id < ids_.size(); ++id) {
-      const auto number = static_cast<std::uint16_t>(id);
-      ids_[id].queued = queue != nullptr && dispatchers.front()->wants(number);
-      ids_[id].at_once = std::any_of(at_once_.begin(), at_once_.end(),
-                                     [&](const Dispatcher* one) { return one->wants(number); });
+      : at_once_(queue == nullptr ? dispatchers : dispatchers.subspan(1)), queue_(queue) {
+    if (queue != nullptr) {
+      for (const std::uint16_t id : dispatchers.front()->ids()) of(id).queued = true;
+    }
+    for (const Dispatcher* dispatcher : at_once_) {
+      for (const std::uint16_t id : dispatcher->ids()) of(id).at_once = true;
     }
   }
 

@@ -19,6 +19,7 @@
 #include "skbtrail/units.h"
 #include "support/background.h"
 #include "support/files.h"
+#include "support/proc_switches.h"
 #include "support/recording.h"
 #include "support/run.h"
 
@@ -57,25 +58,6 @@ std::map<int, int> sockets_of(int port) {
   return states;
 }
 constexpr int kEstablished = 1, kCloseWait = 8, kListen = 10;  // include/net/tcp_states.h
-
-struct Switches {
-  std::uint64_t voluntary = 0, involuntary = 0;
-};
-
-// Of a task that sleeps, so that nothing of it moves.
-Switches switches_asleep(pid_t pid) {
-  for (;; sched_yield()) {
-    Switches switches;
-    bool asleep = false;
-    std::istringstream status(read_file(fmt::format("/proc/{}/status", pid)));
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("State:\tS")) asleep = true;
-      if (line.starts_with("voluntary_ctxt")) switches.voluntary = std::stoull(line.substr(25));
-      if (line.starts_with("nonvoluntary_")) switches.involuntary = std::stoull(line.substr(28));
-    }
-    if (asleep) return switches;
-  }
-}
 
 // Idle time of all CPUs, to a hundredth of a second each.
 Nanoseconds idle_of_proc() {
@@ -175,7 +157,7 @@ class LiveNginx : public ::testing::Test {
   int port_ = free_port();
   std::optional<Background> nginx_;
   std::vector<pid_t> workers_;
-  std::map<pid_t, Switches> before_, after_;
+  std::map<pid_t, ProcSwitches> before_, after_;
   Nanoseconds least_idle_ = 0, most_idle_ = 0;
 };
 

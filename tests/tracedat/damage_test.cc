@@ -2,18 +2,15 @@
 //
 // What can be asked of a damaged capture:
 // - always: no crash, no endless run, no memory beyond what the file can hold; an error or a damage
-// line
-//   has a text;
+//   line has a text;
 // - where structure is damaged (headers, tables, sizes, sections): the same figures, or a message;
 // - in event pages and texts: nothing more. There is no checksum anywhere in a trace.dat. A bit of
-// an
-//   event's field, of a time stamp, of a format or of a name has another value then, and nobody can
-//   know. A commit that became smaller ends a page early. zstd and zlib find most of it, because
-//   most of it does not decompress, but trace-cmd writes zstd frames without checksums.
+//   an event's field, of a time stamp, of a format or of a name has another value then, and nobody
+//   can know. A commit that became smaller ends a page early. zstd and zlib find most of it: most
+//   of it does not decompress, but trace-cmd writes zstd frames without checksums.
 //
-// SKBTRAIL_DAMAGE=full (./dev test damage) does what takes minutes: every capture in tests/data,
-// every prefix at a page boundary, 4,096 random cuts and as many flips of each, 20,000 flips at
-// least.
+// SKBTRAIL_DAMAGE=full (./dev test damage) does what takes hours: every capture in tests/data,
+// every prefix at a page boundary, 4,096 random cuts of each and at least 20,000 flips.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
