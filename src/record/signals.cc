@@ -12,12 +12,13 @@ namespace skbtrail::record {
 Result<Signals> Signals::block() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    // nohup and background shells have them ignored: leave that as it is.
-    struct sigaction now {};
-    sigaction(number, nullptr, &now);
-    if (now.sa_handler != SIG_IGN) sigaddset(&set, number);
-  }
+  // Also where they are ignored: a script's `skbtrail record & ... kill -INT $!` has SIGINT ignored
+  // and means it. What is blocked arrives all the same (kernel/signal.c, sig_ignored()).
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // nohup
   Signals signals;
   sigprocmask(SIG_BLOCK, &set, &signals.before_);
   struct sigaction ignore {};

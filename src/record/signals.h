@@ -8,8 +8,8 @@
 
 namespace skbtrail::record {
 
-// While one exists, SIGINT, SIGTERM and SIGHUP of the process arrive here and SIGPIPE nowhere. Make
-// it before any thread, so that all threads have them blocked.
+// While one exists, SIGINT, SIGTERM and, unless nohup has it ignored, SIGHUP of the process arrive
+// here and SIGPIPE nowhere. Make it before any thread, so that all threads have them blocked.
 class Signals {
  public:
   static Result<Signals> block();

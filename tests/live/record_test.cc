@@ -246,6 +246,25 @@ TEST_P(RecordSignal, ends_it_with_a_whole_file) {
 
 INSTANTIATE_TEST_SUITE_P(All, RecordSignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
 
+// As in a script: `skbtrail record & ... kill -INT $!`. Shells start such a job with SIGINT
+// ignored.
+TEST_F(Record, a_background_job_of_a_script_ends_on_sigint) {
+  test::Background job({"sh", "-c", "trap '' INT; exec \"$@\"", "sh", SKBTRAIL_BINARY, "record",
+                        "-e", "irq:*", "-o", file_.string()});
+  ASSERT_TRUE(job.wait_for("Ctrl-C stops"));
+  job.signal(SIGINT);
+  const RunResult result = job.finish();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(events_in(file_), number_after(result.err, "events"));
+}
+
+TEST_F(Record, a_hangup_does_not_end_what_nohup_started) {
+  const RunResult result = test::run(
+      {"sh", "-c", "trap '' HUP; exec \"$@\"", "sh", SKBTRAIL_BINARY, "record", "-e", "irq:*", "-o",
+       file_.string(), "--", "sh", "-c", "kill -HUP $PPID; ping -q -c 3 -i 0.2 127.0.0.1; exit 7"});
+  EXPECT_EQ(result.status, 7) << result.err;
+}
+
 // As in `skbtrail record 2>&1 | head -1`.
 TEST_F(Record, nobody_listening_is_no_reason_to_stop) {
   test::Background recorder(
