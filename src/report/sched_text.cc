@@ -187,6 +187,14 @@ void write_remarks(const SchedReport& report, TextWriter& out) {
   }
 }
 
+bool nobody(const SchedReport& report) {
+  return report.tasks.empty() && report.quiet + report.unheard == 0;
+}
+
+void write_nobody(const SchedReport& report, TextWriter& out) {
+  out.print("# no such task: {} others are in this capture\n", human_count(report.not_chosen));
+}
+
 std::string proc_summary(const SchedReport& report) {
   std::uint64_t known = 0, agree = 0;
   for (const SchedRow& row : report.tasks) {
@@ -245,7 +253,11 @@ void write_sched_text(const SchedReport& report, const track::CaptureFacts& fact
     }
     out.write("\n");
   }
-  out.write(proc_summary(report));
+  if (nobody(report)) {
+    write_nobody(report, out);
+  } else {
+    out.write(proc_summary(report));
+  }
   write_remarks(report, out);
   write_loss_line(facts, out);
 }
@@ -271,6 +283,7 @@ void write_latency_text(const SchedReport& report, const track::CaptureFacts& fa
               any ? fmt::format("{}", row.longest_wait_cpu) : "-");
   }
   if (rows.size() > top) out.print("and {} others: --top\n", rows.size() - top);
+  if (rows.empty()) write_nobody(report, out);
   write_remarks(report, out);
   write_loss_line(facts, out);
 }

@@ -145,6 +145,19 @@ TEST(SchedArguments, choose_tasks) {
 }
 
 // The packet that woke a reader stands in its line.
+TEST(SchedArguments, a_task_that_is_not_there_is_said) {
+  const std::string file = data_file("6.12-udp_nic.dat");
+  const json::value all = json::parse(skbtrail({"sched", "--format", "json", file}).out);
+  const std::string said = "# no such task: " + std::to_string(all.at("tasks").as_array().size()) +
+                           " others are in this capture\n";
+  for (const char* const table : {"--details", "--latency"}) {
+    const RunResult result = skbtrail({"sched", table, "--comm", "nobody", file});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, testing::HasSubstr(said));
+    EXPECT_THAT(result.out, testing::Not(testing::HasSubstr("/proc's counts")));
+  }
+}
+
 TEST(SchedPackets, are_named_in_timehist) {
   const std::string file = data_file("6.12-pingpong_nic.dat");
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> first;  // pid, wake -> packet
