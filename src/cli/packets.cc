@@ -23,7 +23,7 @@ using track::Stage;
 Arguments make_arguments() {
   Arguments arguments(
       {"packets", "[FILE]",
-       "One line per packet in the order in which they came: where it went, how long each\n"
+       "One line per packet in the order in which they began: where it went, how long each\n"
        "part of its way took, what became of it, who read or sent it.",
        "  # the ten slowest of what nginx read, with a bar for every stage\n"
        "  skbtrail packets --task nginx --top 10 --waterfall web.dat\n\n"
@@ -193,11 +193,11 @@ class Choice {
   const Options& options_;
 };
 
-// Packets end in another order than they came.
+// Packets end in another order than they came, and came in another order than they began.
 class Printer : public track::PacketSink {
  public:
   Printer(const Options& options, TextWriter& out)
-      : options_(options), choice_(options), out_(out), order_(out) {}
+      : options_(options), choice_(options), out_(out), by_time_(out), order_(by_time_) {}
 
   // Before the first packet.
   void use(const report::PacketNames& names) { names_ = &names; }
@@ -210,12 +210,13 @@ class Printer : public track::PacketSink {
       if (took) keep(packet, *took);
       return;
     }
-    order_.put(packet.id, took ? lines(packet) : std::string_view());
+    order_.put(packet.id, packet.begin(), took ? lines(packet) : std::string_view());
   }
 
   // After the last packet.
   void finish() {
     order_.finish();
+    by_time_.finish();
     std::sort(slowest_.begin(), slowest_.end(), slower);
     for (const Slow& slow : slowest_) out_.write(slow.lines);
   }
@@ -263,6 +264,7 @@ class Printer : public track::PacketSink {
   const report::PacketNames* names_ = nullptr;
   Choice choice_;
   TextWriter& out_;
+  TimeOrder by_time_;
   LineOrder order_;
   report::Lines text_;
   std::vector<Slow> slowest_;  // a heap, the fastest of them first
