@@ -266,23 +266,26 @@ std::vector<bool> Reader::known_ids() const {
   return ids;
 }
 
-// Pages behind and between the data of the CPUs: the table said too little.
+// Pages before, between and behind the data of the CPUs: the tables said too little, or one of them
+// is not there any more.
 void Reader::look_for_unclaimed_pages() {
   if (!damage_.empty() || claimed_.empty() || bytes_.empty()) return;
-  for (const Buffer& buffer : buffers_) {
-    for (const CpuData& cpu : buffer.cpus) {
-      if (cpu.compression != Compression::none) return;
-    }
-  }
   const std::uint32_t page_size = buffers_.front().page_size;
   const std::vector<bool> ids = known_ids();
-  for (auto range = claimed_.begin(); range != claimed_.end(); ++range) {
-    const auto next = std::next(range);
-    const std::uint64_t end = next == claimed_.end() ? bytes_.size() : next->first;
-    const auto found = find_pages(file(), bytes_.subspan(0, end), range->second, page_size, ids);
-    if (found.empty()) continue;
-    return note(fmt::format("at offset {:#x} lie pages that belong to no CPU; they are not read",
-                            offset_of(found.front())));
+  std::uint64_t begin = metadata_end_;
+  for (auto range = claimed_.begin();; ++range) {
+    const std::uint64_t end = range == claimed_.end() ? bytes_.size() : range->first;
+    const auto gap = bytes_.subspan(0, end);
+    auto found = find_pages(file(), gap, begin, page_size, ids);
+    if (found.empty() && compression_ != Compression::none) {
+      found = find_chains(gap, begin, page_size, compression_);
+    }
+    if (!found.empty()) {
+      return note(fmt::format("at offset {:#x} lie pages that belong to no CPU; they are not read",
+                              offset_of(found.front())));
+    }
+    if (range == claimed_.end()) return;
+    begin = range->second;
   }
 }
 

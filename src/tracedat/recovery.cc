@@ -24,6 +24,12 @@ bool is_cut_page(std::span<const std::uint8_t> page, std::uint32_t page_size,
          commit <= page_size - reader.position();
 }
 
+// What is compressed tells of itself little more than two sizes. The first block has to open, too.
+bool opens(const Block& block, Compression compression) {
+  std::vector<std::uint8_t> bytes;
+  return decompress(block, compression, bytes);
+}
+
 }  // namespace
 
 std::vector<std::span<const std::uint8_t>> find_pages(const MappedFile* file,
@@ -67,7 +73,8 @@ std::vector<std::span<const std::uint8_t>> find_chains(std::span<const std::uint
     for (std::uint32_t i = 0; i < count; ++i) {
       const Block block = read_block(reader);
       if (!reader.ok() || block.size == 0 || block.size % page_size != 0 ||
-          !plausible(block, compression, CompressedPages::kMaxBlock)) {
+          !plausible(block, compression, CompressedPages::kMaxBlock) ||
+          (i == 0 && !opens(block, compression))) {
         break;
       }
       end = reader.position();

@@ -308,6 +308,35 @@ INSTANTIATE_TEST_SUITE_P(BothVersions, Structure,
                            return version.param == FileVersion::v6 ? "v6" : "v7";
                          });
 
+// The option that describes a buffer becomes another one: nothing else names the buffer.
+TEST(StructureOfVersion7, a_buffer_that_nothing_describes_is_told) {
+  for (const char* const name : {"6.1-graph.dat", "6.12-two_instances.dat"}) {
+    const Bytes bytes = test::as_bytes(test::read_file(test::data_file(name)));
+    const auto reader = Reader::parse(bytes, name);
+    ASSERT_TRUE(reader) << name;
+    ASSERT_GE(reader->buffers().size(), 2U) << name;
+    for (const Buffer& buffer : reader->buffers()) {
+      SCOPED_TRACE(std::string(name) + " buffer " + std::string(buffer.name));
+      const std::string nul(1, '\0');
+      // u16 id, u32 size, u64 offset of the section, name, clock
+      const std::size_t at =
+          find(bytes, nul + std::string(buffer.name) + nul + std::string(buffer.clock) + nul) + 1 -
+          14;
+      Bytes flipped = bytes;
+      ASSERT_EQ(flipped[at], static_cast<std::uint8_t>(OptionId::buffer));
+      flipped[at] ^= 1;
+      const bool recorded = std::any_of(buffer.cpus.begin(), buffer.cpus.end(),
+                                        [](const CpuData& cpu) { return !cpu.stored.empty(); });
+      const Analysis damaged = analyse(flipped);
+      if (recorded) {
+        EXPECT_THAT(damaged.damage, Contains(HasSubstr("belong to no CPU")));
+      } else {
+        EXPECT_EQ(damaged.events, analyse(bytes).events);
+      }
+    }
+  }
+}
+
 TEST(StructureOfVersion7, option_sections_in_a_circle_end) {
   SmallFile file = small_file(FileVersion::v7);
   // The last option is (DONE, 8 bytes, 0): it points back at its own section.
