@@ -56,8 +56,8 @@ class LineOrder {
   }
 
   void pass_first() {
-    const Waiting& line = waiting_[place(first_)];
-    out_.put(line.time, line.text);
+    Waiting& line = waiting_[place(first_)];
+    out_.take(line.time, line.text);
     step();
   }
 

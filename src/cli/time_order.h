@@ -28,19 +28,16 @@ class TimeOrder {
   // Lines of the same time keep the order in which they come.
   void put(Nanoseconds time, std::string_view text) {
     if (text.empty()) return;
-    std::string line;
-    if (!spare_.empty()) {
-      line = std::move(spare_.back());
-      spare_.pop_back();
-    }
+    std::string line = spare();
     line.assign(text);
-    auto at = waiting_.end();
-    while (at != waiting_.begin() && (at - 1)->time > time) --at;
-    waiting_.insert(at, {time, std::move(line)});
-    while (waiting_.size() > kMostWaiting ||
-           waiting_.back().time - waiting_.front().time > kLongest) {
-      print_first();
-    }
+    insert(time, std::move(line));
+  }
+  // The same without a copy: `text` is some other string's memory then, and empty.
+  void take(Nanoseconds time, std::string& text) {
+    if (text.empty()) return;
+    std::string line = spare();
+    line.swap(text);
+    insert(time, std::move(line));
   }
 
   // What still waits.
@@ -54,9 +51,28 @@ class TimeOrder {
     std::string text;
   };
 
+  void insert(Nanoseconds time, std::string&& line) {
+    auto at = waiting_.end();
+    while (at != waiting_.begin() && (at - 1)->time > time) --at;
+    waiting_.insert(at, {time, std::move(line)});
+    while (waiting_.size() > kMostWaiting ||
+           waiting_.back().time - waiting_.front().time > kLongest) {
+      print_first();
+    }
+  }
+
+  // Empty, with the memory of a line that was printed.
+  std::string spare() {
+    if (spare_.empty()) return {};
+    std::string line = std::move(spare_.back());
+    spare_.pop_back();
+    return line;
+  }
+
   void print_first() {
     out_.write(waiting_.front().text);
-    spare_.push_back(std::move(waiting_.front().text));  // its memory is for the next one
+    waiting_.front().text.clear();
+    spare_.push_back(std::move(waiting_.front().text));
     waiting_.pop_front();
   }
 
