@@ -16,7 +16,7 @@ struct RawEvent {
   const std::uint8_t* data = nullptr;  // starts at common_type
   std::uint32_t size = 0;              // bytes at data; may include up to 3 bytes of padding
   std::uint16_t id = 0;                // common_type: the ID: line of the event's format
-  CpuId cpu = 0;
+  std::uint16_t cpu = 0;               // half a CpuId, so that an event is half a line of memory
   // Events lost on this CPU between the previous event and this one, or kLostUnknown.
   std::uint64_t lost_before = 0;
 };

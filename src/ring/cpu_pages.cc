@@ -15,15 +15,6 @@ std::uint64_t add_loss(std::uint64_t one, std::uint64_t other) {
 // One page with a damaged time stamp must not end the walk.
 constexpr unsigned kPagesBehind = 4;
 
-// The processor's own prefetching ends with a page: the start of the next one comes from memory
-// while this one is decoded.
-void prefetch(std::span<const std::uint8_t> bytes, std::size_t offset) {
-  constexpr std::size_t kLine = 64;
-  constexpr std::size_t kLines = 4;
-  if (offset + kLines * kLine > bytes.size()) return;
-  for (std::size_t i = 0; i < kLines; ++i) __builtin_prefetch(bytes.data() + offset + i * kLine);
-}
-
 }  // namespace
 
 CpuPages::CpuPages(std::span<const std::uint8_t> data, std::uint32_t page_size, CpuId cpu)
@@ -33,6 +24,29 @@ CpuPages::CpuPages(std::unique_ptr<PageSource> source, std::uint32_t page_size, 
                    const Selection& selection)
     : source_(std::move(source)), selection_(selection), page_size_(page_size), cpu_(cpu) {}
 
+std::size_t CpuPages::next(std::span<RawEvent> events, Tally& tally) {
+  std::size_t count = 0;
+  while (count < events.size()) {
+    // The first of a page, and whatever else is not usual.
+    RawEvent& event = events[count];
+    if (!page_.next(event)) {
+      if (count > 0 || !next_page()) break;
+      continue;
+    }
+    if (attention_ && !attend(event)) continue;
+    tally.saw(event.time);
+    if (count == 0) before_ = last_;
+    last_ = event.time;
+    if (tally.count(event.id) || event.lost_before != 0) ++count;
+    if (attention_ || count == events.size()) continue;
+    count += page_.next_usual(events.data() + count, events.size() - count, tally);
+    last_ = page_.time();
+    tally.saw(last_);
+  }
+  if (count == 0) before_ = last_;
+  return count;
+}
+
 bool CpuPages::next_page() {
   count_damage(page_.damage());
   lost_ = add_loss(lost_, page_.pending_loss());
@@ -41,7 +55,6 @@ bool CpuPages::next_page() {
   while (next_page_ * page_size_ < run_.bytes.size() || next_run()) {
     const std::size_t offset = next_page_++ * page_size_;
     const std::size_t size = std::min<std::size_t>(page_size_, run_.bytes.size() - offset);
-    prefetch(run_.bytes, offset + page_size_);
     const PageDamage damage = page_.start(run_.bytes.subspan(offset, size), cpu_);
     if (damage == PageDamage::none) {
       if (is_unwritten(page_)) continue;

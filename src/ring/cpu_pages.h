@@ -8,6 +8,7 @@
 #include "ring/page_decoder.h"
 #include "ring/page_source.h"
 #include "ring/selection.h"
+#include "ring/tally.h"
 #include "skbtrail/raw_event.h"
 
 namespace skbtrail::ring {
@@ -48,7 +49,15 @@ class CpuPages {
     return true;
   }
 
+  // The same for many events at once: those that `tally` wants, and those behind a gap whether
+  // wanted or not; all events are counted. At least one, and at most all of a page, so that what
+  // they point at stays valid until the next call; none at the end. An event behind a gap is always
+  // the first. Use either this or next().
+  std::size_t next(std::span<RawEvent> events, Tally& tally);
+
   CpuId cpu() const { return cpu_; }
+  // Of next(span): the time of the last event before those, or before the gap at the end.
+  Nanoseconds before() const { return before_; }
   const CpuDamage& damage() const { return damage_; }
   // After the last event: what was lost behind it, as far as the pages tell.
   std::uint64_t lost_at_end() const { return lost_; }
@@ -72,6 +81,8 @@ class CpuPages {
   // What the next event is preceded by on top of its own page's count: kLostUnknown when a page was
   // given up, the count of pages that had one and no event to carry it (all discarded by a filter).
   std::uint64_t lost_ = 0;
+  Nanoseconds last_ = 0;  // the time of the last event
+  Nanoseconds before_ = 0;
   std::uint64_t unwritten_ = 0;  // pages right before this one
   unsigned pages_behind_ = 0;
   bool ended_ = false;

@@ -25,6 +25,7 @@
 #include <cstring>
 #include <span>
 
+#include "ring/tally.h"
 #include "skbtrail/raw_event.h"
 
 namespace skbtrail::ring {
@@ -61,7 +62,42 @@ class PageDecoder {
     return true;
   }
 
+  // The events from here on that are as next() expects them, up to the first that is not: those
+  // that `tally` wants are put to `out`, which has `room` for one or more. Returns how many were;
+  // the time of the last event, wanted or not, is in time(). What was lost before must have been
+  // taken by next().
+  std::size_t next_usual(RawEvent* out, std::size_t room, Tally& tally) {
+    const std::uint8_t* position = position_;  // in registers: `out` might be anywhere
+    const std::uint8_t* const end = end_;
+    Nanoseconds time = time_;
+    const auto cpu = static_cast<std::uint16_t>(cpu_);
+    RawEvent* to = out;
+    const RawEvent* const full = out + room;
+    while (end - position >= kHeadSize) {
+      std::uint32_t head;
+      std::memcpy(&head, position, sizeof head);
+      const std::uint32_t words = head & kTypeBits;
+      const std::uint8_t* const data = position + kHeadSize;
+      const std::uint8_t* const next = data + std::size_t{words} * 4;
+      if (words - 1 >= kMaxWords || next > end) break;
+      __builtin_prefetch(position + kAhead);
+      time += head >> kTypeLength;
+      std::uint16_t id;
+      std::memcpy(&id, data, sizeof id);
+      // Written in any case: which events are wanted is hard to predict.
+      *to = {time, data, words * 4, id, cpu, 0};
+      to += tally.count(id) ? 1 : 0;
+      position = next;
+      if (to == full) break;
+    }
+    position_ = position;
+    time_ = time;
+    return static_cast<std::size_t>(to - out);
+  }
+
   PageDamage damage() const { return damage_; }
+  // Of the last event, or of what stood behind it.
+  Nanoseconds time() const { return time_; }
   // Events lost before this page that no event of it has carried yet.
   std::uint64_t pending_loss() const { return missed_; }
   Nanoseconds page_time() const { return page_time_; }
@@ -71,6 +107,8 @@ class PageDecoder {
   static constexpr unsigned kTypeLength = 5;
   static constexpr std::uint32_t kTypeBits = (1U << kTypeLength) - 1;
   static constexpr std::uint32_t kMaxWords = 28;
+  // The processor's own prefetching ends with a page of memory.
+  static constexpr std::size_t kAhead = 1024;
 
   bool next_special(RawEvent& event);
   void take(RawEvent& event, const std::uint8_t* data, std::size_t size) {
@@ -78,7 +116,7 @@ class PageDecoder {
     event.data = data;
     event.size = static_cast<std::uint32_t>(size);
     std::memcpy(&event.id, data, sizeof event.id);
-    event.cpu = cpu_;
+    event.cpu = static_cast<std::uint16_t>(cpu_);
     event.lost_before = missed_;
     missed_ = 0;
   }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
@@ -79,9 +80,8 @@ class Dispatcher {
   const std::vector<std::uint16_t>& ids() const { return ids_; }
 
   void dispatch(const RawEvent& raw) {
-    for (std::uint16_t at = first_route_[raw.id]; at != kNoRoute; at = routes_[at].next) {
-      const Route& route = routes_[at];
-      if (!route.run(*route.target, common_, raw)) return undecodable_record(raw.id);
+    for (const Route* at = first_route_[raw.id]; at != nullptr; at = at->next) {
+      if (!at->run(*at->target, common_, raw)) return undecodable_record(raw.id);
     }
   }
 
@@ -133,9 +133,8 @@ class Dispatcher {
   struct Route {
     bool (*run)(const Target&, const CommonFields&, const RawEvent&) = nullptr;
     std::unique_ptr<Target> target;
-    std::uint16_t next = kNoRoute;
+    Route* next = nullptr;
   };
-  static constexpr std::uint16_t kNoRoute = 0xffff;
 
   template <class Event>
   std::optional<Decoder<Event>> make_decoder(const std::string& name,
@@ -159,21 +158,21 @@ class Dispatcher {
 
   template <class Event, class Tracker>
   void add_route(std::uint16_t id, std::unique_ptr<TypedRoute<Event, Tracker>> target) {
-    std::uint16_t* link = &first_route_[id];
-    while (*link != kNoRoute) link = &routes_[*link].next;
-    *link = static_cast<std::uint16_t>(routes_.size());
+    Route** link = &first_route_[id];
+    while (*link != nullptr) link = &(*link)->next;
+    *link =
+        &routes_.emplace_back(Route{&TypedRoute<Event, Tracker>::run, std::move(target), nullptr});
     ids_.push_back(id);
-    routes_.push_back({&TypedRoute<Event, Tracker>::run, std::move(target), kNoRoute});
   }
 
   void undecodable_record(std::uint16_t id) { ++undecodable_[id]; }
 
   const EventCatalog& catalog_;
   CommonFields common_;
-  // By event id, for every id there can be: 128 KiB of which a trace uses a few lines, and no check
-  // of the bounds.
-  std::vector<std::uint16_t> first_route_;
-  std::vector<Route> routes_;
+  // By event id, for every id there can be: half a MiB of which a trace uses a few lines, and no
+  // check of the bounds.
+  std::vector<Route*> first_route_;
+  std::deque<Route> routes_;  // which never move
   std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;
   std::map<std::string, std::string> missing_;

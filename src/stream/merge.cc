@@ -1,60 +1,60 @@
 #include "stream/merge.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <utility>
 
 namespace skbtrail::stream {
-namespace {
 
-struct Everything {
-  static bool wants(const RawEvent&) { return true; }
-};
-
-}  // namespace
-
-Merge::Merge(std::vector<ring::CpuPages> cpus) {
+Merge::Merge(std::vector<ring::CpuPages> cpus, bool all_wanted) : tally_(all_wanted) {
   sources_.reserve(cpus.size());
-  for (ring::CpuPages& pages : cpus) sources_.push_back({std::move(pages), {}, 0});
+  for (ring::CpuPages& pages : cpus) sources_.push_back({std::move(pages), {}});
+}
+
+void Merge::start() {
+  started_ = true;
+  order_.resize(sources_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::stable_sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return sources_[a].pages.cpu() < sources_[b].pages.cpu();
+  });
+  leaves_ = std::bit_ceil(std::max<std::size_t>(sources_.size(), 1));
+  times_.assign(leaves_, kEnded);
+  winners_.resize(2 * leaves_);
+  for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) winners_[leaves_ + leaf] = leaf;
+  living_ = sources_.size();
+  for (std::uint32_t leaf = 0; leaf < sources_.size(); ++leaf) refill(leaf);
+  for (std::uint32_t leaf = 0; leaf < leaves_; leaf += 2) replay(leaf);
+}
+
+void Merge::refill(std::uint32_t leaf) {
+  Source& source = sources_[order_[leaf]];
+  source.at = 0;
+  source.count = source.pages.next(source.block, tally_);
+  if (source.count == 0) --living_;
+  times_[leaf] = source.count == 0 ? kEnded : turn_of(source);
 }
 
 bool Merge::next(RawEvent& event) {
-  Everything everything;
-  if (!started_) start(everything);
-  if (turns_.empty()) return false;
-  const std::uint32_t place = turns_.front().source;
-  Source& source = sources_[place];
-  event = source.event;
-  if (!fetch(source, everything)) {
-    remove_first();
-  } else if (second() < turn_of(place)) {
-    put_back(turn_of(place));
+  if (!started_) start();
+  // Only now: the event before this one lies in the page that may go.
+  if (used_up_ != kNone) {
+    refill(used_up_);
+    replay(used_up_);
+    used_up_ = kNone;
+  }
+  if (living_ == 0) return false;
+  const std::uint32_t leaf = winners_[1];
+  Source& source = sources_[order_[leaf]];
+  event = source.event();
+  if (source.at + 1 == source.count) {
+    used_up_ = leaf;
+  } else {
+    move_on(leaf, 1);
+    replay(leaf);
   }
   return true;
-}
-
-// The earliest of all sources but the first.
-Merge::Turn Merge::second() const {
-  if (turns_.size() < 2) return Turn();
-  return turns_.size() == 2 ? turns_[1] : std::min(turns_[1], turns_[2]);
-}
-
-// Puts a turn that is not the earliest any more in the place of the first one.
-void Merge::put_back(Turn turn) {
-  const std::size_t size = turns_.size();
-  std::size_t at = 0;
-  for (std::size_t child = 1; child < size; child = 2 * at + 1) {
-    if (child + 1 < size && turns_[child + 1] < turns_[child]) ++child;
-    if (!(turns_[child] < turn)) break;
-    turns_[at] = turns_[child];
-    at = child;
-  }
-  turns_[at] = turn;
-}
-
-void Merge::remove_first() {
-  const Turn last = turns_.back();
-  turns_.pop_back();
-  if (!turns_.empty()) put_back(last);
 }
 
 std::vector<ring::CpuDamage> Merge::damage() const {
@@ -67,8 +67,8 @@ std::vector<LossWindow> Merge::lost_at_end() const {
   std::vector<LossWindow> windows;
   for (const Source& source : sources_) {
     const std::uint64_t lost = source.pages.lost_at_end();
-    if (lost != 0)
-      windows.push_back({source.pages.cpu(), source.event.time, source.event.time, lost});
+    const Nanoseconds last = source.pages.before();
+    if (lost != 0) windows.push_back({source.pages.cpu(), last, last, lost});
   }
   return windows;
 }

@@ -3,11 +3,16 @@
 // before 5.10).
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "ring/cpu_pages.h"
+#include "ring/tally.h"
 #include "skbtrail/loss.h"
 #include "skbtrail/raw_event.h"
 
@@ -15,116 +20,146 @@ namespace skbtrail::stream {
 
 class Merge {
  public:
-  explicit Merge(std::vector<ring::CpuPages> cpus);
+  // `all_wanted`: the types of events that are wanted at first, all or none.
+  explicit Merge(std::vector<ring::CpuPages> cpus, bool all_wanted = true);
 
-  // The next event of all CPUs, or false at the end.
+  // To be called before the first event. What is not wanted takes no part in the merge, it is only
+  // counted: of the events of the profile `net` the receive side wants 4 of 10.
+  void want(std::uint16_t id) { tally_.want(id); }
+
+  // The next event of those that are wanted, or stand behind a gap; false at the end. What it
+  // points at stays valid until the next call.
   bool next(RawEvent& event);
 
-  // Passes all events to
-  //   bool Visitor::wants(const RawEvent&)        every event once; in each CPU's own order, but
-  //                                               ahead of the order between CPUs
-  //   void Visitor::lost(const LossWindow&)       in order, before the event behind the gap
-  //   void Visitor::event(const RawEvent&)        in order: what it wants, and events behind gaps
-  //
-  // What is not wanted takes no part in the merge. That is half of what makes an analysis fast: of
-  // the events of the profile `net` the receive side wants 4 of 10, and a turn from one CPU to
-  // another, which nobody can predict, costs as much as decoding five events.
-  template <class Visitor>
-  void drain(Visitor& visitor);
+  // The next events of these, as many as fit:
+  //   bool Out::has_room(const RawEvent&)   first,
+  //   void Out::lost(const LossWindow&)     then, for an event behind a gap,
+  //   void Out::add(const RawEvent&)        and last; what it points at may be gone afterwards
+  //   std::span<RawEvent> Out::room()       where many can be put without further ado, and
+  //   void Out::added(std::size_t count)    how many were
+  // False when no event is left.
+  template <class Out>
+  bool fill(Out& out);
 
+  // Of all events that were passed, wanted or not, and of up to a page's of each CPU behind them.
+  const ring::Tally& tally() const { return tally_; }
   std::vector<ring::CpuDamage> damage() const;
   // After the last event: the losses that no later event of their CPU could carry.
   std::vector<LossWindow> lost_at_end() const;
 
  private:
+  // A page's events are decoded at once, in a loop that has nothing else to think of.
+  static constexpr std::size_t kBlock = 128;
+
   struct Source {
     ring::CpuPages pages;
-    RawEvent event;          // the next one to be delivered, or at the end the last one
-    Nanoseconds before = 0;  // the time of the event before it, wanted or not
-  };
+    std::array<RawEvent, kBlock> block;
+    std::size_t at = 0;  // in the block, of the next event
+    std::size_t count = 0;
 
-  // When it is a source's turn. Two registers: it is passed on, compared and kept at every turn.
-  struct Turn {
-    Nanoseconds time = std::numeric_limits<Nanoseconds>::max();
-    CpuId cpu = std::numeric_limits<CpuId>::max();
-    std::uint32_t source = 0;  // its place in sources_
-
-    bool operator<(const Turn& other) const {
-      return time < other.time || (time == other.time && cpu < other.cpu);
+    const RawEvent& event() const { return block[at]; }
+    std::span<const RawEvent> rest() const { return {block.data() + at, count - at}; }
+    // If a gap stands before that one.
+    LossWindow gap() const {
+      return {event().cpu, pages.before(), event().time, event().lost_before};
     }
   };
 
-  Turn turn_of(std::uint32_t source) const {
-    const RawEvent& event = sources_[source].event;
-    return {event.time, event.cpu, source};
+  // Behind whatever a damaged page says.
+  static constexpr Nanoseconds kEnded = std::numeric_limits<Nanoseconds>::max();
+  static Nanoseconds turn_of(const Source& source) {
+    return std::min(source.event().time, kEnded - 1);
   }
 
-  template <class Visitor>
-  static bool fetch(Source& source, Visitor& visitor);
-  template <class Visitor>
-  void start(Visitor& visitor);
-  void put_back(Turn turn);
-  void remove_first();
-  Turn second() const;
+  template <class Out>
+  void fill_from_two(Out& out);
+  void start();
+  void refill(std::uint32_t leaf);
+  void move_on(std::uint32_t leaf, std::size_t count);
+
+  // The next event of the source at this leaf has changed: who is first now?
+  //
+  // A tournament: the leaves are the CPUs in order, node 1 is the root, the children of node n are
+  // 2n and 2n + 1, and each node has the leaf that won below it. Whose turn it is nobody can
+  // predict, so that all here is computed and no branch is taken: a branch per turn from one CPU to
+  // another costs as much as decoding five events.
+  void replay(std::uint32_t leaf) {
+    for (std::size_t node = (leaves_ + leaf) / 2; node > 0; node /= 2) {
+      const std::uint32_t left = winners_[2 * node];
+      const std::uint32_t right = winners_[2 * node + 1];
+      winners_[node] = times_[right] < times_[left] ? right : left;
+    }
+  }
 
   std::vector<Source> sources_;
-  // A heap, the earliest first: one comparison per turn with two CPUs, few with many.
-  std::vector<Turn> turns_;
+  std::vector<std::uint32_t> order_;    // of the sources, by CPU: one for each leaf
+  std::size_t leaves_ = 0;              // a power of two, or 1
+  std::vector<Nanoseconds> times_;      // of each leaf's next event; kEnded when there is none
+  std::vector<std::uint32_t> winners_;  // by node
+  std::size_t living_ = 0;              // leaves that have a next event
   bool started_ = false;
+  std::uint32_t used_up_ = kNone;  // the leaf whose block ended with the event next() gave
+  ring::Tally tally_;
+
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 };
 
-// Steps to the source's next event that is wanted; false at its end.
-template <class Visitor>
-bool Merge::fetch(Source& source, Visitor& visitor) {
-  bool wanted = false;
-  do {
-    source.before = source.event.time;
-    if (!source.pages.next(source.event)) return false;
-    wanted = visitor.wants(source.event);
-  } while (!wanted && source.event.lost_before == 0);
-  return true;
-}
-
-template <class Visitor>
-void Merge::start(Visitor& visitor) {
-  started_ = true;
-  for (std::uint32_t source = 0; source < sources_.size(); ++source) {
-    if (!fetch(sources_[source], visitor)) continue;
-    const Turn turn = turn_of(source);
-    turns_.emplace_back();
-    for (std::size_t at = turns_.size() - 1;; at = (at - 1) / 2) {
-      if (at == 0 || !(turn < turns_[(at - 1) / 2])) {
-        turns_[at] = turn;
-        break;
-      }
-      turns_[at] = turns_[(at - 1) / 2];
+template <class Out>
+bool Merge::fill(Out& out) {
+  if (!started_) start();
+  while (living_ > 0) {
+    if (sources_.size() == 2) {
+      fill_from_two(out);
+      if (living_ == 0) break;
     }
+    const std::uint32_t leaf = winners_[1];
+    Source& source = sources_[order_[leaf]];
+    const RawEvent& event = source.event();
+    if (!out.has_room(event)) return true;
+    if (event.lost_before != 0) [[unlikely]]
+      out.lost(source.gap());
+    out.add(event);
+    move_on(leaf, 1);
+    replay(leaf);
   }
+  return false;
 }
 
-template <class Visitor>
-void Merge::drain(Visitor& visitor) {
-  if (!started_) start(visitor);
-  while (!turns_.empty()) {
-    const std::uint32_t place = turns_.front().source;
-    Source& source = sources_[place];
-    const Turn rival = second();
-    // A CPU keeps its turn for as long as its events come before everybody else's.
-    while (true) {
-      if (source.event.lost_before != 0) [[unlikely]] {
-        visitor.lost(
-            {source.event.cpu, source.before, source.event.time, source.event.lost_before});
-      }
-      visitor.event(source.event);
-      if (!fetch(source, visitor)) {
-        remove_first();
-        break;
-      }
-      if (const Turn turn = turn_of(place); rival < turn) {
-        put_back(turn);
-        break;
-      }
-    }
+// Two CPUs are what small virtual machines have. Until a block ends nothing has to be looked up or
+// written back.
+template <class Out>
+void Merge::fill_from_two(Out& out) {
+  const std::span<RawEvent> room = out.room();
+  const std::span<const RawEvent> left = sources_[order_[0]].rest();
+  const std::span<const RawEvent> right = sources_[order_[1]].rest();
+  if (room.empty() || left.empty() || right.empty()) return;
+  if (left[0].lost_before != 0 || right[0].lost_before != 0) return;
+  RawEvent* to = room.data();
+  const RawEvent* from_left = left.data();
+  const RawEvent* from_right = right.data();
+  const RawEvent* const full = to + room.size();
+  const RawEvent* const left_end = from_left + left.size();
+  const RawEvent* const right_end = from_right + right.size();
+  while ((from_left != left_end) & (from_right != right_end) & (to != full)) {
+    const bool second = from_right->time < from_left->time;
+    *to++ = *(second ? from_right : from_left);
+    from_left += second ? 0 : 1;
+    from_right += second ? 1 : 0;
+  }
+  out.added(static_cast<std::size_t>(to - room.data()));
+  move_on(0, static_cast<std::size_t>(from_left - left.data()));
+  move_on(1, static_cast<std::size_t>(from_right - right.data()));
+  replay(0);
+}
+
+// `count` events of its block were taken.
+inline void Merge::move_on(std::uint32_t leaf, std::size_t count) {
+  Source& source = sources_[order_[leaf]];
+  source.at += count;
+  if (source.at == source.count) [[unlikely]] {
+    refill(leaf);
+  } else {
+    times_[leaf] = turn_of(source);
   }
 }
 

@@ -103,11 +103,11 @@ ring::CpuPages Trace::pages(const Stream& stream, Nanoseconds from, Nanoseconds 
           selection};
 }
 
-Merge Trace::events() const {
+Merge Trace::events(bool all_wanted) const {
   std::vector<ring::CpuPages> cpus;
   cpus.reserve(streams_.size());
   for (const Stream& stream : streams_) cpus.push_back(pages(stream, from_, to_));
-  return Merge(std::move(cpus));
+  return Merge(std::move(cpus), all_wanted);
 }
 
 bool Trace::events_last() const {

@@ -47,8 +47,8 @@ class Trace {
   std::string clock() const;
 
   // A new walk over all events, from the start. The Trace must outlive it. Any number of walks may
-  // go on at the same time, each on a thread of its own.
-  Merge events() const;
+  // go on at the same time, each on a thread of its own. `all_wanted`: see Merge.
+  Merge events(bool all_wanted = true) const;
   // Does the data of an event last as long as the Trace? Not where pages are decompressed.
   bool events_last() const;
   // Those that are read, each once, in order; also such that recorded nothing.

@@ -1,111 +1,80 @@
 #include "stream/walk.h"
 
-#include <algorithm>
 #include <future>
 #include <limits>
 #include <optional>
 #include <system_error>
 #include <thread>
 
-#include "stream/event_queue.h"
+#include "base/batch_queue.h"
+#include "base/helper_thread.h"
+#include "stream/event_batch.h"
 
 namespace skbtrail::stream {
 namespace {
 
-// Hands what a walk passes to a dispatcher.
-class Visitor {
- public:
-  explicit Visitor(Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
+using Dispatchers = std::span<Dispatcher* const>;
+using EventQueue = BatchQueue<EventBatch>;
 
-  void lost(const LossWindow& window) const { dispatcher_.dispatch_loss(window); }
-  void event(const RawEvent& raw) const { dispatcher_.dispatch(raw); }
+constexpr std::size_t kBatches = 64;
 
- private:
-  Dispatcher& dispatcher_;
-};
-
-// Reads all events, counts them, and hands each to those who want it: to the first dispatcher
-// through the queue when there is one, to the others at once.
-class Reading {
- public:
-  Reading(std::span<Dispatcher* const> dispatchers, EventQueue* queue)
-      : at_once_(queue == nullptr ? dispatchers : dispatchers.subspan(1)), queue_(queue) {
-    if (queue != nullptr) {
-      for (const std::uint16_t id : dispatchers.front()->ids()) of(id).queued = true;
-    }
-    for (const Dispatcher* dispatcher : at_once_) {
-      for (const std::uint16_t id : dispatcher->ids()) of(id).at_once = true;
-    }
+Merge events_for(const Trace& trace, Dispatchers dispatchers) {
+  Merge merge = trace.events(false);
+  for (const Dispatcher* dispatcher : dispatchers) {
+    for (const std::uint16_t id : dispatcher->ids()) merge.want(id);
   }
-
-  bool wants(const RawEvent& raw) {
-    Id& id = of(raw.id);
-    ++id.count;
-    first_ = std::min(first_, raw.time);
-    last_ = std::max(last_, raw.time);
-    return id.queued || id.at_once;
-  }
-  void lost(const LossWindow& window) {
-    if (queue_ != nullptr) queue_->put_loss(window);
-    for (const Dispatcher* dispatcher : at_once_) dispatcher->dispatch_loss(window);
-  }
-  void event(const RawEvent& raw) {
-    const Id& id = ids_[raw.id];
-    // Behind a gap an event is put even when nobody wants it: the gap goes with it.
-    const bool put = id.queued || (raw.lost_before != 0 && queue_ != nullptr);
-    if (put && !queue_->put(raw)) throw Abandoned();
-    if (!id.at_once) return;
-    for (Dispatcher* dispatcher : at_once_) dispatcher->dispatch(raw);
-  }
-
-  Census census(const Merge& merge) const {
-    std::vector<std::uint64_t> counts;
-    counts.reserve(ids_.size());
-    for (const Id& id : ids_) counts.push_back(id.count);
-    return {std::move(counts), std::min(first_, last_), last_, merge.lost_at_end(), merge.damage()};
-  }
-
-  struct Abandoned {};  // nobody takes events any more
-
- private:
-  // What is looked up of every event, in one place.
-  struct Id {
-    std::uint64_t count = 0;
-    bool queued = false;
-    bool at_once = false;
-  };
-
-  Id& of(std::uint16_t id) {
-    if (id >= ids_.size()) [[unlikely]]
-      ids_.resize(std::size_t{id} + 1);
-    return ids_[id];
-  }
-
-  std::span<Dispatcher* const> at_once_;
-  EventQueue* queue_;
-  std::vector<Id> ids_;
-  Nanoseconds first_ = std::numeric_limits<Nanoseconds>::max();
-  Nanoseconds last_ = 0;
-};
-
-Census read_all(const Trace& trace, Reading& reading) {
-  Merge merge = trace.events();
-  merge.drain(reading);
-  return reading.census(merge);
+  return merge;
 }
 
-Census read_ahead(const Trace& trace, std::span<Dispatcher* const> dispatchers, EventQueue& queue) {
+void pass(const EventBatch& batch, Dispatchers dispatchers) {
+  for (Dispatcher* dispatcher : dispatchers) batch.pass_to(*dispatcher);
+}
+
+Census census(const Merge& merge) {
+  const ring::Tally& tally = merge.tally();
+  std::vector<std::uint64_t> counts;
+  for (std::uint32_t id = 0; id <= std::numeric_limits<std::uint16_t>::max(); ++id) {
+    const std::uint64_t count = tally.counted(static_cast<std::uint16_t>(id));
+    if (count == 0) continue;
+    counts.resize(std::size_t{id} + 1);
+    counts[id] = count;
+  }
+  return {std::move(counts), tally.first(), tally.last(), merge.lost_at_end(), merge.damage()};
+}
+
+// Hands all events to the first dispatcher through the queue, to the others at once.
+Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue) {
+  let_others_run();
   struct End {
     EventQueue& queue;
     ~End() { queue.end(); }
   } end{queue};
-  Reading reading(dispatchers, &queue);
-  return read_all(trace, reading);
+  Merge merge = events_for(trace, dispatchers);
+  bool more = true;
+  while (more) {
+    EventBatch* batch = queue.next_empty();
+    if (batch == nullptr) break;
+    more = merge.fill(*batch);
+    queue.filled();
+    pass(*batch, dispatchers.subspan(1));
+  }
+  return census(merge);
+}
+
+Census read_alone(const Trace& trace, Dispatchers dispatchers) {
+  Merge merge = events_for(trace, dispatchers);
+  EventBatch batch(trace.events_last());
+  bool more = true;
+  while (more) {
+    more = merge.fill(batch);
+    pass(batch, dispatchers);
+    batch.clear();
+  }
+  return census(merge);
 }
 
 // None: no thread can be had.
-std::optional<std::future<Census>> start_reading(const Trace& trace,
-                                                 std::span<Dispatcher* const> dispatchers,
+std::optional<std::future<Census>> start_reading(const Trace& trace, Dispatchers dispatchers,
                                                  EventQueue& queue) {
   if (std::thread::hardware_concurrency() < 2) return std::nullopt;
   try {
@@ -122,20 +91,21 @@ void take_events(EventQueue& queue, Dispatcher& dispatcher) {
     EventQueue& queue;
     ~Leave() { queue.abandon(); }
   } leave{queue};  // also when an analysis throws: the reader must not wait for ever
-  Visitor visitor(dispatcher);
-  queue.drain(visitor);
+  while (const EventBatch* batch = queue.next_filled()) {
+    batch->pass_to(dispatcher);
+    queue.emptied();
+  }
 }
 
 }  // namespace
 
-Census walk(const Trace& trace, std::span<Dispatcher* const> dispatchers) {
-  EventQueue queue(trace.events_last());
+Census walk(const Trace& trace, Dispatchers dispatchers) {
+  EventQueue queue(kBatches, EventBatch(trace.events_last()));
   if (auto reading = start_reading(trace, dispatchers, queue)) {
     take_events(queue, *dispatchers.front());
     return reading->get();
   }
-  Reading reading(dispatchers, nullptr);
-  return read_all(trace, reading);
+  return read_alone(trace, dispatchers);
 }
 
 }  // namespace skbtrail::stream

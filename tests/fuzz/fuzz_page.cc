@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "ring/cpu_pages.h"
+#include "support/bulk_walk.h"
 #include "support/kbuffer.h"
 
 namespace {
@@ -101,6 +102,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(++events <= bytes.size() / 4, "more events than bytes");
   }
   check(!pages.next(event), "the end is not the end");
+  const std::size_t room = 1 + data[0] / 7;
+  const std::string difference = skbtrail::test::bulk_difference(
+      {bytes, page_size, 1}, {bytes, page_size, 1}, room, 1 + data[0] % 3);
+  check(difference.empty(), difference.c_str());
   check(pages.damage().pages <= bytes.size() / page_size + 1, "more damaged pages than pages");
   for (std::size_t at = 0; at < bytes.size(); at += page_size) {
     compare_with_kbuffer(bytes.subspan(at, std::min<std::size_t>(page_size, bytes.size() - at)));

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
+#include "support/bulk_walk.h"
 #include "support/page_builder.h"
 
 namespace skbtrail::ring {
@@ -32,6 +35,11 @@ Walk walk(const std::string& text) {
   EXPECT_FALSE(pages.next(event)) << "the end is not the end";
   result.damage = pages.damage();
   result.lost_at_end = pages.lost_at_end();
+  for (const std::size_t room : {1, 2, 100}) {
+    for (const unsigned wanted_ids : {1, 2}) {
+      EXPECT_EQ(test::bulk_difference({bytes, kPage, 5}, {bytes, kPage, 5}, room, wanted_ids), "");
+    }
+  }
   return result;
 }
 
@@ -120,6 +128,65 @@ TEST(CpuPages, a_short_tail_is_damage_when_it_cuts_off_events) {
   const Walk whole = walk(page(1) + page(2).substr(0, 28));
   EXPECT_THAT(whole.events, ElementsAre(Pair(1, 0), Pair(2, 0)));
   EXPECT_EQ(whole.damage.pages, 0U);
+}
+
+std::uint32_t below(std::mt19937& random, std::uint32_t limit) {
+  return static_cast<std::uint32_t>(random()) % limit;
+}
+
+// Pages of everything there is: usual and big events, stamps, discarded ones, gaps, holes, damage.
+std::string random_page(std::mt19937& random, Nanoseconds& time) {
+  if (below(random, 12) == 0) return std::string(kPage, '\0');
+  PageBuilder page(time);
+  const std::uint32_t records = below(random, 40);
+  for (std::uint32_t i = 0; i < records; ++i) {
+    const std::uint32_t delta = below(random, 100);
+    const auto id = static_cast<std::uint16_t>(below(random, 6));
+    switch (below(random, 12)) {
+      case 0:
+        page.time_extend(1000 + delta);
+        break;
+      case 1:
+        page.discarded(delta + 1, 12);
+        break;
+      case 2:
+        page.big_data(delta, payload(id, 130));
+        break;
+      case 3:
+        page.time_stamp(time + below(random, 100'000));
+        break;
+      default:
+        page.data(delta, payload(id, 8 + 4 * (below(random, 8))));
+    }
+  }
+  if (below(random, 8) == 0) page.missed(below(random, 100));
+  if (below(random, 16) == 0) page.missed();
+  if (below(random, 16) == 0) page.commit(below(random, 6000));
+  time += 50'000;
+  if (below(random, 20) == 0) time -= 70'000;  // clocks do that
+  return page.build();
+}
+
+TEST(CpuPages, many_at_once_are_the_same_as_one_by_one) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 400; ++round) {
+    Nanoseconds time = 1'000'000;
+    std::string text;
+    for (std::uint32_t pages = below(random, 12); pages > 0; --pages)
+      text += random_page(random, time);
+    const std::vector<std::uint8_t> bytes = test::as_bytes(text);
+    const std::vector<bool> skip{false, true, false, false, true};
+    Selection some{1'060'000, 1'300'000, {3, 1}, round % 4 == 0 ? &skip : nullptr};
+    for (const Selection& selection : {Selection{}, some}) {
+      const auto pages = [&] {
+        return CpuPages(std::make_unique<test::OneRun>(bytes), kPage, 5, selection);
+      };
+      const std::size_t room = 1 + below(random, 200);
+      const unsigned wanted_ids = 1 + below(random, 3);
+      ASSERT_EQ(test::bulk_difference(pages(), pages(), room, wanted_ids), "")
+          << "round " << round << ", room " << room << ", every " << wanted_ids;
+    }
+  }
 }
 
 TEST(CpuPages, loss_behind_the_last_event_is_told_at_the_end) {

@@ -85,8 +85,8 @@ class DispatcherTest : public ::testing::Test {
     test::put(bytes, std::uint16_t{0x0110});  // preempt count 1, serving a softirq
     test::put(bytes, std::int32_t{-7});
     test::put(bytes, value);
-    dispatcher_.dispatch(
-        {time, reinterpret_cast<const std::uint8_t*>(bytes.data()), size, id, cpu, 0});
+    dispatcher_.dispatch({time, reinterpret_cast<const std::uint8_t*>(bytes.data()), size, id,
+                          static_cast<std::uint16_t>(cpu), 0});
   }
 
   std::string fork_ = format_text("fork", kFork, "prongs");

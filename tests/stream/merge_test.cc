@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <tuple>
 
 #include "support/page_builder.h"
@@ -62,26 +63,49 @@ std::vector<Seen> merged(const Streams& streams) {
   return seen;
 }
 
-// What drain() passes on when only ids that divide by `wanted_ids` are wanted.
-struct Wanting {
-  int wanted_ids = 1;
+// Takes so many events at a time; `in_bulk`: also where fill() puts them itself.
+struct Taker {
+  std::size_t most = 0;
+  bool in_bulk = false;
   std::vector<Seen> seen;
-  std::size_t asked = 0;
-  bool wants(const RawEvent& raw) {
-    ++asked;
-    return raw.id % wanted_ids == 0;
-  }
+  std::vector<RawEvent> bulk = std::vector<RawEvent>(64);
+  std::size_t taken = 0;
+
+  bool has_room(const RawEvent&) const { return taken < most; }
   void lost(const LossWindow&) { ADD_FAILURE() << "nothing was lost"; }
-  void event(const RawEvent& raw) { seen.push_back({raw.time, raw.cpu, raw.id}); }
+  void add(const RawEvent& raw) {
+    seen.push_back({raw.time, raw.cpu, raw.id});
+    ++taken;
+  }
+  std::span<RawEvent> room() {
+    return std::span(bulk).first(in_bulk ? std::min(most - taken, bulk.size()) : 0);
+  }
+  void added(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) add(bulk[i]);
+  }
 };
 
-Wanting drained(const Streams& streams, int wanted_ids) {
+struct Filled {
+  std::vector<Seen> seen;
+  std::uint64_t counted = 0;
+};
+
+// What fill() passes on when only ids that divide by `wanted_ids` are wanted.
+Filled filled(const Streams& streams, int wanted_ids, bool in_bulk, std::size_t at_once) {
   std::vector<ring::CpuPages> pages;
   for (const auto& [cpu, bytes] : streams.cpus) pages.emplace_back(bytes, 4096, cpu);
-  Merge merge(std::move(pages));
-  Wanting visitor{wanted_ids, {}, 0};
-  merge.drain(visitor);
-  return visitor;
+  Merge merge(std::move(pages), false);
+  for (int id = 0; id < 65536; id += wanted_ids) merge.want(static_cast<std::uint16_t>(id));
+  Taker taker{at_once, in_bulk, {}};
+  while (merge.fill(taker)) {
+    EXPECT_EQ(taker.taken, at_once) << "there was room for more";
+    taker.taken = 0;
+  }
+  Filled result{std::move(taker.seen)};
+  for (int id = 0; id < 65536; ++id) {
+    result.counted += merge.tally().counted(static_cast<std::uint16_t>(id));
+  }
+  return result;
 }
 
 std::vector<Seen> sorted(Streams streams) {
@@ -106,9 +130,12 @@ TEST(Merge, equals_a_stable_sort) {
     for (const int wanted_ids : {1, 3, 1000}) {
       std::vector<Seen> expected = sorted(streams);
       std::erase_if(expected, [&](const Seen& seen) { return seen.id % wanted_ids != 0; });
-      const Wanting visitor = drained(streams, wanted_ids);
-      ASSERT_EQ(visitor.seen, expected) << "round " << round << ", every " << wanted_ids;
-      ASSERT_EQ(visitor.asked, streams.events.size());
+      for (const bool in_bulk : {false, true}) {
+        const std::size_t at_once = 1 + random() % 100;
+        const Filled result = filled(streams, wanted_ids, in_bulk, at_once);
+        ASSERT_EQ(result.seen, expected) << "round " << round << ", every " << wanted_ids;
+        ASSERT_EQ(result.counted, streams.events.size());
+      }
     }
   }
 }
@@ -139,12 +166,17 @@ TEST(Merge, a_cpu_whose_time_runs_backwards_keeps_the_order_of_the_file) {
 
 struct Lines {
   std::vector<std::string> lines;
-  static bool wants(const RawEvent& raw) { return raw.id < 100; }
+  std::vector<RawEvent> bulk = std::vector<RawEvent>(8);
+  static bool has_room(const RawEvent&) { return true; }
+  std::span<RawEvent> room() { return bulk; }
+  void added(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) add(bulk[i]);
+  }
   void lost(const LossWindow& window) {
     lines.push_back(fmt::format("cpu {} lost {} from {} to {}", window.cpu, window.events,
                                 window.from, window.to));
   }
-  void event(const RawEvent& raw) { lines.push_back(fmt::format("{} at {}", raw.id, raw.time)); }
+  void add(const RawEvent& raw) { lines.push_back(fmt::format("{} at {}", raw.id, raw.time)); }
 };
 
 // A gap lies between two events of its CPU that need not be wanted; it is told in order, before the
@@ -159,13 +191,26 @@ TEST(Merge, a_gap_is_told_before_the_event_behind_it) {
   std::vector<ring::CpuPages> pages;
   pages.emplace_back(cpu0, 4096, 0);
   pages.emplace_back(cpu1, 4096, 1);
-  Merge merge(std::move(pages));
-  Lines visitor;
-  merge.drain(visitor);
-  EXPECT_EQ(visitor.lines,
+  Merge merge(std::move(pages), false);
+  for (std::uint16_t id = 0; id < 100; ++id) merge.want(id);
+  Lines taker;
+  EXPECT_FALSE(merge.fill(taker));
+  EXPECT_EQ(taker.lines,
             (std::vector<std::string>{"1 at 100", "cpu 1 lost 5 from 0 to 200", "3 at 200",
                                       "cpu 0 lost 42 from 150 to 300", "2 at 300", "4 at 350",
                                       "cpu 0 lost 7 from 300 to 400", "101 at 400"}));
+}
+
+// A damaged stamp may be the latest of all; the CPU with it is not taken for one that has ended.
+TEST(Merge, the_last_time_there_is_ends_no_cpu) {
+  const Nanoseconds end = ~Nanoseconds{0};
+  Streams streams;
+  streams.cpus.emplace_back(0, test::as_bytes(PageBuilder(1000).data(0, payload(1)).build()));
+  streams.cpus.emplace_back(1, test::as_bytes(PageBuilder(end).data(0, payload(2)).build() +
+                                              PageBuilder(2000).data(0, payload(3)).build()));
+  streams.cpus.emplace_back(2, test::as_bytes(PageBuilder(end - 1).data(0, payload(4)).build()));
+  EXPECT_EQ(merged(streams),
+            (std::vector<Seen>{{1000, 0, 1}, {end, 1, 2}, {2000, 1, 3}, {end - 1, 2, 4}}));
 }
 
 TEST(Merge, tells_the_damage_of_every_cpu) {

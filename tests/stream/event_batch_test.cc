@@ -1,48 +1,87 @@
 // One thread puts, another takes: everything arrives once, in order, whatever happens between them.
-#include "stream/event_queue.h"
+#include "stream/event_batch.h"
 
 #include <gmock/gmock.h>
 
 #include <future>
+#include <optional>
+
+#include "base/batch_queue.h"
 
 namespace skbtrail::stream {
 namespace {
 
-constexpr std::size_t kMany = 50'000;  // many times what the queue can hold
+using EventQueue = BatchQueue<EventBatch>;
+
+constexpr std::size_t kMany = 100'000;  // many times what the queue can hold
 
 struct Taken {
   std::vector<Nanoseconds> times;
   std::vector<std::uint8_t> first_bytes, last_bytes;
   std::vector<std::pair<std::size_t, LossWindow>> losses;  // behind how many events
 
-  void event(const RawEvent& raw) {
+  void dispatch(const RawEvent& raw) {
     times.push_back(raw.time);
     first_bytes.push_back(raw.data[0]);
     last_bytes.push_back(raw.data[raw.size - 1]);
   }
-  void lost(const LossWindow& window) { losses.emplace_back(times.size(), window); }
+  void dispatch_loss(const LossWindow& window) { losses.emplace_back(times.size(), window); }
 };
+
+template <class Taker>
+void drain(EventQueue& queue, Taker& taker) {
+  while (const EventBatch* batch = queue.next_filled()) {
+    batch->pass_to(taker);
+    queue.emptied();
+  }
+}
 
 RawEvent event_at(Nanoseconds time, const std::vector<std::uint8_t>& data) {
   return {time, data.data(), static_cast<std::uint32_t>(data.size()), 7, 3, 0};
 }
 
+// Puts events one by one; each batch as full as it can be.
+class Putter {
+ public:
+  explicit Putter(EventQueue& queue) : queue_(queue), batch_(queue.next_empty()) {}
+
+  bool put(const RawEvent& event, const std::optional<LossWindow>& gap = {}) {
+    if (batch_ != nullptr && !batch_->has_room(event)) {
+      queue_.filled();
+      batch_ = queue_.next_empty();
+    }
+    if (batch_ == nullptr) return false;
+    if (gap) batch_->lost(*gap);
+    batch_->add(event);
+    return true;
+  }
+  void end() {
+    if (batch_ != nullptr) queue_.filled();
+    queue_.end();
+  }
+
+ private:
+  EventQueue& queue_;
+  EventBatch* batch_;
+};
+
 // Puts `count` events whose bytes are gone as soon as they are put.
 void put_passing(EventQueue& queue, std::size_t count) {
+  Putter putter(queue);
   std::vector<std::uint8_t> page(40);
   for (std::size_t i = 0; i < count; ++i) {
     page.front() = page.back() = static_cast<std::uint8_t>(i);
-    ASSERT_TRUE(queue.put(event_at(i, page)));
+    ASSERT_TRUE(putter.put(event_at(i, page)));
     page.assign(page.size(), 0xee);
   }
-  queue.end();
+  putter.end();
 }
 
 TEST(EventQueue, passes_all_events_with_their_bytes) {
-  EventQueue queue(false);
+  EventQueue queue(8, EventBatch(false));
   auto putting = std::async(std::launch::async, [&] { put_passing(queue, kMany); });
   Taken taken;
-  queue.drain(taken);
+  drain(queue, taken);
   putting.get();
   ASSERT_EQ(taken.times.size(), kMany);
   for (std::size_t i = 0; i < kMany; ++i) {
@@ -54,19 +93,20 @@ TEST(EventQueue, passes_all_events_with_their_bytes) {
 
 TEST(EventQueue, what_lasts_is_not_copied) {
   const std::vector<std::uint8_t> page{1, 2, 3, 4};
-  EventQueue queue(true);
-  ASSERT_TRUE(queue.put(event_at(5, page)));
-  queue.end();
+  EventQueue queue(8, EventBatch(true));
+  Putter putter(queue);
+  ASSERT_TRUE(putter.put(event_at(5, page)));
+  putter.end();
   struct {
     const std::uint8_t* data = nullptr;
     CpuId cpu = 0;
-    void event(const RawEvent& raw) {
+    void dispatch(const RawEvent& raw) {
       data = raw.data;
       cpu = raw.cpu;
     }
-    void lost(const LossWindow&) {}
+    void dispatch_loss(const LossWindow&) {}
   } taken;
-  queue.drain(taken);
+  drain(queue, taken);
   EXPECT_EQ(taken.data, page.data());
   EXPECT_EQ(taken.cpu, 3U);
 }
@@ -74,16 +114,17 @@ TEST(EventQueue, what_lasts_is_not_copied) {
 TEST(EventQueue, an_event_of_any_size_fits) {
   const std::vector<std::uint8_t> small(8, 1);
   const std::vector<std::uint8_t> large(1 << 20, 2);
-  EventQueue queue(false);
+  EventQueue queue(8, EventBatch(false));
   auto putting = std::async(std::launch::async, [&] {
+    Putter putter(queue);
     for (int i = 0; i < 40; ++i) {
-      ASSERT_TRUE(queue.put(event_at(2 * i, small)));
-      ASSERT_TRUE(queue.put(event_at(2 * i + 1, large)));
+      ASSERT_TRUE(putter.put(event_at(2 * i, small)));
+      ASSERT_TRUE(putter.put(event_at(2 * i + 1, large)));
     }
-    queue.end();
+    putter.end();
   });
   Taken taken;
-  queue.drain(taken);
+  drain(queue, taken);
   putting.get();
   ASSERT_EQ(taken.times.size(), 80U);
   for (std::size_t i = 0; i < 80; ++i) {
@@ -97,14 +138,14 @@ TEST(EventQueue, a_gap_comes_right_before_its_event) {
   constexpr std::size_t kEvents = 5000;
   for (const bool lasting : {true, false}) {
     const std::vector<std::uint8_t> page(16);
-    EventQueue queue(lasting);
+    EventQueue queue(8, EventBatch(lasting));
+    Putter putter(queue);
     for (std::size_t i = 0; i < kEvents; ++i) {
-      queue.put_loss({1, i, i, i});
-      ASSERT_TRUE(queue.put(event_at(i, page)));
+      ASSERT_TRUE(putter.put(event_at(i, page), LossWindow{1, i, i, i}));
     }
-    queue.end();
+    putter.end();
     Taken taken;
-    queue.drain(taken);
+    drain(queue, taken);
     ASSERT_EQ(taken.times.size(), kEvents);
     ASSERT_EQ(taken.losses.size(), kEvents);
     for (std::size_t i = 0; i < kEvents; ++i) {
@@ -116,11 +157,12 @@ TEST(EventQueue, a_gap_comes_right_before_its_event) {
 
 TEST(EventQueue, who_puts_learns_that_nobody_takes) {
   const std::vector<std::uint8_t> page(16);
-  EventQueue queue(true);
+  EventQueue queue(8, EventBatch(true));
   auto putting = std::async(std::launch::async, [&] {
+    Putter putter(queue);
     Nanoseconds put = 0;
-    while (queue.put(event_at(put, page))) ++put;
-    queue.end();
+    while (putter.put(event_at(put, page))) ++put;
+    putter.end();
     return put;
   });
   queue.abandon();

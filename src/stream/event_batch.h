@@ -1,0 +1,97 @@
+// A thousand events in order, with the gaps between them.
+//
+// Events whose pages do not last (skbtrail/raw_event.h) are kept with their bytes; of others only
+// where they lie: a line of memory that one core writes and another one reads costs either of them
+// more than decoding an event.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "skbtrail/loss.h"
+#include "skbtrail/raw_event.h"
+
+namespace skbtrail::stream {
+
+class EventBatch {
+ public:
+  static constexpr std::size_t kEvents = 1024;
+
+  // `events_last`: their data outlives the batch.
+  explicit EventBatch(bool events_last) : events_last_(events_last), events_(kEvents + kAhead) {
+    if (!events_last) bytes_.resize(kBytes);
+  }
+
+  void clear() {
+    count_ = used_ = 0;
+    losses_.clear();
+  }
+
+  // As Merge::fill() wants it. One event has room whatever its size.
+  bool has_room(const RawEvent& event) const {
+    if (events_last_) return count_ < kEvents;
+    return count_ == 0 || (count_ < kEvents && event.size <= bytes_.size() - used_);
+  }
+  void lost(const LossWindow& window) { losses_.push_back({count_, window}); }
+  void add(const RawEvent& event) {
+    events_[count_] = event;
+    if (!events_last_) events_[count_].data = copy(event);
+    ++count_;
+  }
+  std::span<RawEvent> room() {
+    if (!events_last_) return {};  // each is to be copied
+    return std::span(events_).first(kEvents).subspan(count_);
+  }
+  void added(std::size_t count) { count_ += count; }
+
+  // All to `void Taker::dispatch_loss(const LossWindow&)` and `void Taker::dispatch(const
+  // RawEvent&)`, in order.
+  template <class Taker>
+  void pass_to(Taker& taker) const {
+    std::size_t next = 0;
+    for (const Loss& loss : losses_) {
+      pass(next, loss.before, taker);
+      taker.dispatch_loss(loss.window);
+      next = loss.before;
+    }
+    pass(next, count_, taker);
+  }
+
+ private:
+  static constexpr std::size_t kAhead = 8;
+  static constexpr std::size_t kBytes = 96 * 1024;  // unless an event is larger
+
+  struct Loss {
+    std::size_t before = 0;  // which event
+    LossWindow window;
+  };
+
+  const std::uint8_t* copy(const RawEvent& event) {
+    if (event.size > bytes_.size()) bytes_.resize(event.size);  // then it is the only one
+    std::uint8_t* at = bytes_.data() + used_;
+    std::memcpy(at, event.data, event.size);
+    used_ += event.size;
+    return at;
+  }
+
+  // What an event says lies in memory that another core may have read: asked for in time, it is
+  // here when its turn comes.
+  template <class Taker>
+  void pass(std::size_t from, std::size_t to, Taker& taker) const {
+    for (std::size_t i = from; i < to; ++i) {
+      __builtin_prefetch(events_[i + kAhead].data);
+      taker.dispatch(events_[i]);
+    }
+  }
+
+  bool events_last_;
+  std::vector<RawEvent> events_;
+  std::size_t count_ = 0;
+  std::vector<Loss> losses_;         // mostly none
+  std::vector<std::uint8_t> bytes_;  // that the events' data is in, unless it lasts
+  std::size_t used_ = 0;
+};
+
+}  // namespace skbtrail::stream
