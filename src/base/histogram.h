@@ -14,11 +14,12 @@ class Histogram {
  public:
   void add(std::uint64_t value) {
     const std::size_t bucket = bucket_of(value);
-    if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
+    if (bucket >= buckets_.size()) [[unlikely]]
+      buckets_.resize(bucket + 1);
     ++buckets_[bucket];
     ++count_;
     total_ += value;
-    min_ = count_ == 1 ? value : std::min(min_, value);
+    min_ = std::min(min_, value);
     max_ = std::max(max_, value);
   }
 
@@ -26,7 +27,7 @@ class Histogram {
     if (other.count_ == 0) return *this;
     if (other.buckets_.size() > buckets_.size()) buckets_.resize(other.buckets_.size());
     for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
-    min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+    min_ = std::min(min_, other.min_);
     max_ = std::max(max_, other.max_);
     count_ += other.count_;
     total_ += other.total_;
@@ -35,7 +36,7 @@ class Histogram {
 
   std::uint64_t count() const { return count_; }
   std::uint64_t total() const { return total_; }
-  std::uint64_t min() const { return min_; }  // 0 when empty
+  std::uint64_t min() const { return count_ == 0 ? 0 : min_; }  // 0 when empty
   std::uint64_t max() const { return max_; }
 
   // The smallest value that at least `share` (0..1) of all values do not exceed, rounded up to the
@@ -56,8 +57,7 @@ class Histogram {
 
   // Values below 128 have a bucket each; above, the top 7 bits choose it.
   static std::size_t bucket_of(std::uint64_t value) {
-    if (value < 2 * kSub) return value;
-    const unsigned shift = static_cast<unsigned>(std::bit_width(value)) - kSubBits - 1;
+    const unsigned shift = static_cast<unsigned>(std::bit_width(value | kSub)) - kSubBits - 1;
     return std::size_t{shift} * kSub + (value >> shift);
   }
 
@@ -70,7 +70,7 @@ class Histogram {
   std::vector<std::uint64_t> buckets_;
   std::uint64_t count_ = 0;
   std::uint64_t total_ = 0;
-  std::uint64_t min_ = 0;
+  std::uint64_t min_ = ~std::uint64_t{0};
   std::uint64_t max_ = 0;
 };
 

@@ -20,9 +20,7 @@ void Symbols::parse() {
     const char* line_end = line.data() + line.size();
     const auto [after, error] = std::from_chars(line.data(), line_end, address, 16);
     if (error != std::errc{} || address == 0 || line_end - after < 4) continue;
-    std::string_view name(after + 3, static_cast<std::size_t>(line_end - after - 3));
-    name = name.substr(0, name.find_first_of("\t "));
-    symbols_.push_back({address, name});
+    symbols_.push_back({address, {after + 3, static_cast<std::size_t>(line_end - after - 3)}});
   }
   // Mostly they are: the kernel prints its own symbols by address, then those of modules.
   const auto by_address = [](const Symbol& a, const Symbol& b) { return a.address < b.address; };
@@ -40,7 +38,8 @@ std::string Symbols::name(std::uint64_t address) {
   // No function is that long: the one it lies in is missing from the table.
   constexpr std::uint64_t kLongestFunction = 1 << 16;
   if (address - found->address >= kLongestFunction) return fmt::format("{:#x}", address);
-  return fmt::format("{}+{:#x}", found->name, address - found->address);
+  const std::string_view name = found->name.substr(0, found->name.find_first_of("\t "));
+  return fmt::format("{}+{:#x}", name, address - found->address);
 }
 
 }  // namespace skbtrail

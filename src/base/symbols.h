@@ -19,7 +19,7 @@ class Symbols {
  private:
   struct Symbol {
     std::uint64_t address;
-    std::string_view name;
+    std::string_view name;  // and what stands behind it: "\t[module]"
   };
   void parse();
 

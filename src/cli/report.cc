@@ -33,13 +33,17 @@ Result<int> run_report(const Input& input) {
   PacketWalk walk(*trace, none);
   track::LegStats legs;
   track::PollStats polls(walk.devices());
-  track::DeviceTraffic traffic(walk.devices());
+  track::DeviceTraffic traffic;
   walk.also_tell<track::LegSink>(legs);
   walk.also_tell<track::RunSink>(polls);
-  walk.also<NetifReceiveSkb, NetDevQueue>(traffic);
   std::optional<SchedWalk> tasks;
   if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
-  track::CaptureFacts facts = walk.run(tasks ? &tasks->events() : nullptr);
+  // What needs no packets goes with the thread that reads.
+  stream::Dispatcher no_tasks(trace->catalog());
+  stream::Dispatcher& beside = tasks ? tasks->events() : no_tasks;
+  beside.subscribe<NetifReceiveSkb>(traffic);
+  beside.subscribe<NetDevQueue>(traffic);
+  track::CaptureFacts facts = walk.run(&beside);
   // From here on nothing but results.
 
   std::optional<report::SchedReport> scheduling;

@@ -16,12 +16,11 @@ struct DeviceCount {
 
 class DeviceTraffic {
  public:
-  explicit DeviceTraffic(Devices& devices) : devices_(devices) {}
-
   void on(const EventHeader& header, const NetifReceiveSkb& event) { count(rx_, header, event); }
   void on(const EventHeader& header, const NetDevQueue& event) { count(tx_, header, event); }
 
-  // Both by DeviceId.
+  const Devices& devices() const { return devices_; }
+  // Both by DeviceId, of these devices.
   const std::vector<DeviceCount>& rx() const { return rx_; }
   const std::vector<DeviceCount>& tx() const { return tx_; }
 
@@ -34,7 +33,7 @@ class DeviceTraffic {
     counts[device].bytes += event.len;
   }
 
-  Devices& devices_;
+  Devices devices_;
   std::vector<DeviceCount> rx_, tx_;
 };
 

@@ -82,7 +82,7 @@ FlowId flow_of(Flows& flows, const TcpProbe& event) {
 }
 
 std::string Flows::name(FlowId id, LegDirection direction) const {
-  if (id == kNoFlow || id >= keys_.size()) return "";
+  if (id == kNoFlow) return "";
   const FlowKey& key = keys_[id];
   const bool sent = direction == LegDirection::tx;
   return fmt::format("{}>{}", track::name(sent ? key.local : key.remote),

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/append_only.h"
 #include "event/tcp.h"
 #include "track/packet.h"
 
@@ -33,9 +34,10 @@ struct FlowKey {
   auto operator<=>(const FlowKey&) const = default;
 };
 
+// Another thread may ask for the key or the name of an id that it was told of.
 class Flows {
  public:
-  Flows() : keys_(1) {}
+  Flows() { keys_.push_back({}); }
   // Small numbers from 1 on.
   FlowId id(const FlowKey& key);
   const FlowKey& key(FlowId id) const { return keys_[id]; }
@@ -50,7 +52,7 @@ class Flows {
     std::size_t operator()(const FlowKey& key) const;
   };
   boost::unordered_flat_map<FlowKey, FlowId, Hash> ids_;
-  std::vector<FlowKey> keys_;
+  AppendOnly<FlowKey> keys_;
 };
 
 // Of the socket that received; kNoFlow when the event does not name both ends.

@@ -50,17 +50,22 @@ bool sent_and_gone(const LiveLeg& leg) {
 
 // Null when nobody ever had it.
 LegTable::Entry* LegTable::look_up(SkbAddr address) {
-  if (recent_ != nullptr && recent_address_ == address) return recent_;
+  Recent& recent = recent_[place(address)];
+  if (recent.address == address && recent.entry != nullptr) [[likely]]
+    return recent.entry;
   const auto found = addresses_.find(address);
   if (found == addresses_.end()) return nullptr;
-  recent_address_ = address;
-  return recent_ = &found->second;
+  recent = {address, &found->second};
+  return recent.entry;
 }
 
 LegTable::Entry& LegTable::entry_of(SkbAddr address) {
   if (Entry* known = look_up(address); known != nullptr) return *known;
-  recent_address_ = address;
-  return *(recent_ = &addresses_[address]);  // the others may have moved
+  const std::size_t buckets = addresses_.bucket_count();
+  Entry& made = addresses_[address];
+  if (addresses_.bucket_count() != buckets) recent_ = {};  // the others have moved
+  recent_[place(address)] = {address, &made};
+  return made;
 }
 
 LegTable::Found LegTable::find(SkbAddr address) {
@@ -95,12 +100,13 @@ LiveLeg& LegTable::take_slot() {
   return *leg;
 }
 
-static_assert(std::is_trivially_destructible_v<LiveLeg>);
+static_assert(std::is_trivially_copyable_v<LiveLeg>);
 
 void LegTable::fill(LiveLeg& leg, const EventHeader& header, LegDirection direction,
                     SkbAddr address, DeviceId device, std::uint32_t len) {
+  static const LiveLeg kNew{};
   const std::uint32_t generation = leg.slot_generation;
-  std::construct_at(&leg);  // in place: an assignment would make one and copy it
+  leg = kNew;  // one copy of memory
   leg.slot_generation = generation;
   leg.alive = true;
   leg.direction = direction;
@@ -253,7 +259,7 @@ void LegTable::evict() {
 }
 
 void LegTable::sweep() {
-  recent_ = nullptr;
+  recent_ = {};
   boost::unordered::erase_if(addresses_,
                              [](const auto& item) { return item.second.leg == nullptr; });
 }

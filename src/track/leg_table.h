@@ -5,6 +5,7 @@
 // address was born. Nothing is looked up across a gap in the events of the CPU a leg was born on.
 #pragma once
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -168,9 +169,18 @@ class LegTable {
   PacketSink& sink_;
   LegSink* leg_sink_ = nullptr;
   boost::unordered_flat_map<SkbAddr, Entry> addresses_;
-  // Of the address that was asked for last: an event asks for its own several times.
-  SkbAddr recent_address_{};
-  Entry* recent_ = nullptr;
+  // Of the addresses that were asked for last: each is asked for ten times in a packet's life.
+  struct Recent {
+    SkbAddr address{};
+    Entry* entry = nullptr;
+  };
+  static constexpr std::size_t kRecent = 64;
+  // skbs lie 256 bytes apart (skbuff_head_cache).
+  static std::size_t place(SkbAddr address) {
+    const auto number = static_cast<std::uint64_t>(address);
+    return (number >> 8 ^ number >> 14) % kRecent;
+  }
+  std::array<Recent, kRecent> recent_{};
   std::deque<LiveLeg> slots_;
   std::vector<LiveLeg*> free_;
   LiveLeg* oldest_ = nullptr;

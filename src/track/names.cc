@@ -12,9 +12,10 @@ DeviceId Devices::find_or_add(std::string_view name, Nanoseconds now) {
   // name.
   if (names_.size() > 0xffff) return DeviceId{0xffff};
   const DeviceId id{static_cast<std::uint16_t>(names_.size())};
-  names_.push_back(storage_.emplace_back(name));
+  const std::string_view kept = storage_.emplace_back(name);
+  names_.push_back(kept);
   first_seen_.push_back(now);
-  ids_.emplace(names_.back(), id);
+  ids_.emplace(kept, id);
   return id;
 }
 

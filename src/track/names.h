@@ -4,11 +4,13 @@
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/append_only.h"
 #include "skbtrail/units.h"
 
 namespace skbtrail::track {
@@ -17,10 +19,11 @@ enum class DeviceId : std::uint16_t {};
 inline constexpr DeviceId kNoDevice{0};  // its name is ""
 
 // Numbers network device names in the order in which they turn up. Keeps the names: the event that
-// brought one may be gone by the time it is printed. Each walk over a trace has its own.
+// brought one may be gone by the time it is printed. Each walk over a trace has its own. Another
+// thread may ask for the name of an id that it was told of.
 class Devices {
  public:
-  Devices() : names_{""}, first_seen_{0} {}
+  Devices() : first_seen_{0} { names_.push_back(""); }
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
@@ -28,7 +31,7 @@ class Devices {
   // name that was last seen in its place answers without hashing it (2 ns instead of 11).
   DeviceId id(std::string_view name, Nanoseconds now = 0) {
     DeviceId& recent = recent_[place(name)];
-    if (names_[static_cast<std::size_t>(recent)] != name) [[unlikely]]
+    if (!same(names_[static_cast<std::size_t>(recent)], name)) [[unlikely]]
       recent = find_or_add(name, now);
     return recent;
   }
@@ -43,11 +46,23 @@ class Devices {
   static std::size_t place(std::string_view name) {
     return name.empty() ? 0 : (name.size() + static_cast<unsigned char>(name.back())) % kPlaces;
   }
+  // Most names have 8 to 15 letters, which are two overlapping words: no call.
+  static bool same(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    if (a.size() - 8 > 8) return a == b;
+    const std::size_t last = a.size() - 8;
+    return word(a.data()) == word(b.data()) && word(a.data() + last) == word(b.data() + last);
+  }
+  static std::uint64_t word(const char* at) {
+    std::uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+  }
   DeviceId find_or_add(std::string_view name, Nanoseconds now);
 
   std::array<DeviceId, kPlaces> recent_{};
   boost::unordered_flat_map<std::string_view, DeviceId> ids_;
-  std::vector<std::string_view> names_;
+  AppendOnly<std::string_view> names_;
   std::vector<Nanoseconds> first_seen_;
   std::deque<std::string> storage_;
 };

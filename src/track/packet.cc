@@ -9,16 +9,20 @@ constexpr std::size_t kWayStages = kStages - 1;  // without `blocked`
 
 }  // namespace
 
-Packet::Packet(std::uint64_t its_id, std::uint32_t its_generation, const Leg* its_first)
-    : id(its_id), generation(its_generation), first(its_first), begin_(its_first->birth) {
-  // Stages that were not reached are 0: the latest of all, and the earliest after 0 - 1.
-  Nanoseconds before_begin = begin_ - 1;
+const Leg& Packet::last() const {
+  const Leg* leg = first;
+  while (leg->next != nullptr) leg = leg->next;
+  return *leg;
+}
+
+void Packet::measure() const {
+  // Stages that were not reached are 0: the latest of all after 0 - 1.
+  Nanoseconds before_begin = first->birth - 1;
   for (std::size_t i = 0; i < kWayStages; ++i) {
     before_begin = std::min(before_begin, first->stages[static_cast<Stage>(i)] - 1);
   }
   begin_ = before_begin + 1;
   for (const Leg* leg = first; leg != nullptr; leg = leg->next) {
-    last_ = leg;
     end_ = std::max(end_, leg->birth);
     for (std::size_t i = 0; i < kWayStages; ++i) {
       end_ = std::max(end_, leg->stages[static_cast<Stage>(i)]);

@@ -80,26 +80,34 @@ struct Leg {
 
 class Packet {
  public:
-  Packet(std::uint64_t its_id, std::uint32_t its_generation, const Leg* its_first);
+  Packet(std::uint64_t its_id, std::uint32_t its_generation, const Leg* its_first)
+      : id(its_id), generation(its_generation), first(its_first) {}
 
   std::uint64_t id = 0;          // 1, 2, ... in order of birth
   std::uint32_t generation = 0;  // how often its address was a packet's before
   const Leg* first = nullptr;
 
-  const Leg& last() const { return *last_; }
-  Outcome outcome() const { return last_->outcome; }
+  const Leg& last() const;
+  Outcome outcome() const { return last().outcome; }
   // A stage of the whole packet: where legs repeat it, the first sending and the last receiving.
   Nanoseconds stage(Stage stage) const;
   // The earliest and the latest stage of all legs; `blocked` is none of them.
-  Nanoseconds begin() const { return begin_; }
-  Nanoseconds end() const { return end_; }
+  Nanoseconds begin() const {
+    if (end_ == 0) measure();
+    return begin_;
+  }
+  Nanoseconds end() const {
+    if (end_ == 0) measure();
+    return end_;
+  }
   Confidence confidence() const;
   bool crossed_loss() const;
 
  private:
-  const Leg* last_ = nullptr;
-  Nanoseconds begin_ = 0;
-  Nanoseconds end_ = 0;
+  void measure() const;
+  // Only once somebody asks: not everybody does, and who does asks often.
+  mutable Nanoseconds begin_ = 0;
+  mutable Nanoseconds end_ = 0;
 };
 
 class PacketSink {

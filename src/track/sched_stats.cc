@@ -45,13 +45,14 @@ void SchedStats::subscribe(stream::Dispatcher& dispatcher) {
   dispatcher.subscribe_family<SysExit>(*this);
 }
 
-SchedTask& SchedStats::task(const TaskLife& life) {
+SchedTask& SchedStats::make_task(const TaskLife& life) {
   while (life.id >= tasks_.size()) {
     SchedTask& task = tasks_.emplace_back();
     task.life = &times_.lives()[tasks_.size() - 1];
     add_readings(task);
+    by_id_.push_back(&task);
   }
-  return tasks_[life.id];
+  return *by_id_[life.id];
 }
 
 void SchedStats::add_readings(SchedTask& task) {

@@ -24,6 +24,7 @@ void Sockets::forget(std::uint64_t key) {
   const auto found = sockets_.find(key);
   if (found == sockets_.end()) return;
   free_.push_back(found->second);
+  recent_[place(key)] = nullptr;
   sockets_.erase(found);
 }
 

@@ -3,6 +3,7 @@
 // (tcp_try_coalesce(), net/ipv4/tcp_input.c): which packet a byte came in is known from the order.
 #pragma once
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -94,19 +95,30 @@ class Sockets {
   static bool is_address(std::uint64_t key) { return key >> 63 != 0; }
 
   Socket& of(std::uint64_t key) {
-    Socket*& slot = sockets_[key];
-    if (slot == nullptr) slot = &make(key);
-    return *slot;
+    if (Socket* known = find(key); known != nullptr) return *known;
+    Socket& made = make(key);
+    sockets_.emplace(key, &made);
+    recent_[place(key)] = &made;
+    return made;
   }
   Socket* find(std::uint64_t key) {
+    Socket*& recent = recent_[place(key)];
+    if (recent != nullptr && recent->key == key) [[likely]]
+      return recent;
     const auto found = sockets_.find(key);
-    return found == sockets_.end() ? nullptr : found->second;
+    if (found == sockets_.end()) return nullptr;
+    recent = found->second;
+    return recent;
   }
   void forget(std::uint64_t key);
 
  private:
+  // Asked for five times in a packet's life, about the few sockets that are busy.
+  static constexpr std::size_t kRecent = 64;
+  static std::size_t place(std::uint64_t key) { return (key >> 6 ^ key >> 12 ^ key) % kRecent; }
   Socket& make(std::uint64_t key);
 
+  std::array<Socket*, kRecent> recent_{};
   boost::unordered_flat_map<std::uint64_t, Socket*> sockets_;
   std::deque<Socket> storage_;
   std::vector<Socket*> free_;

@@ -1,6 +1,7 @@
 #include "track/stage_stats.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace skbtrail::track {
 
@@ -15,10 +16,14 @@ void StageStats::add(const Leg& leg) {
   SlowLeg slow;
   Stage before{};
   Nanoseconds time = 0;
+  // Which were reached is hard to predict: no branch for each of them.
+  std::uint32_t stages = 0;
   for (std::size_t i = first; i <= last; ++i) {
-    const auto stage = static_cast<Stage>(i);
+    stages |= (leg.stages.has(static_cast<Stage>(i)) ? 1U : 0U) << i;
+  }
+  for (; stages != 0; stages &= stages - 1) {
+    const auto stage = static_cast<Stage>(std::countr_zero(stages));
     const Nanoseconds reached = leg.stages[stage];
-    if (reached == 0) continue;
     if (time == 0) {
       slow.begin = reached;
     } else if (reached < time) {
