@@ -57,7 +57,7 @@ class LineOrder {
 
   void pass_first() {
     Waiting& line = waiting_[place(first_)];
-    out_.take(line.time, line.text);
+    out_.put(line.time, line.text);
     step();
   }
 

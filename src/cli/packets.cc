@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "cli/line_order.h"
+#include "cli/packet_queue.h"
 #include "cli/packet_walk.h"
 #include "cli/run_verb.h"
 #include "cli/verb.h"
@@ -139,10 +140,12 @@ class Choice {
  public:
   explicit Choice(const Options& options) : options_(options) {}
 
-  // How long the packet, or the interval asked for, took; nothing when it is not wanted.
+  // How long the packet, or the interval asked for, took, where that matters; nothing when it is
+  // not wanted.
   std::optional<Nanoseconds> operator()(const track::Packet& packet,
                                         const report::PacketNames& names) const {
     if (!fits(packet, names)) return std::nullopt;
+    if (!options_.interval && !options_.slower && !options_.top) return 0;
     Nanoseconds from = 0;
     Nanoseconds to = 0;
     if (options_.interval) {
@@ -282,9 +285,11 @@ Result<int> run_packets(const Options& options) {
         options.wide ? report::PacketWidth::wide : report::PacketWidth::narrow, out);
   }
   Printer printer(options, out);
-  PacketWalk walk(*trace, printer);
+  PacketQueue queue(printer);
+  PacketWalk walk(*trace, queue);
   printer.use(walk.names());
   const track::CaptureFacts facts = walk.run();
+  queue.finish();
   printer.finish();
   if (text) {
     const track::PacketTracker& tracker = walk.tracker();

@@ -6,11 +6,11 @@
 // comes later still is printed where it comes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <deque>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/text_writer.h"
@@ -28,16 +28,14 @@ class TimeOrder {
   // Lines of the same time keep the order in which they come.
   void put(Nanoseconds time, std::string_view text) {
     if (text.empty()) return;
-    std::string line = spare();
-    line.assign(text);
-    insert(time, std::move(line));
-  }
-  // The same without a copy: `text` is some other string's memory then, and empty.
-  void take(Nanoseconds time, std::string& text) {
-    if (text.empty()) return;
-    std::string line = spare();
-    line.swap(text);
-    insert(time, std::move(line));
+    const Line line = keep(time, text);
+    auto at = waiting_.end();
+    while (at != waiting_.begin() && (at - 1)->time > time) --at;
+    waiting_.insert(at, line);
+    while (waiting_.size() > kMostWaiting ||
+           waiting_.back().time - waiting_.front().time > kLongest) {
+      print_first();
+    }
   }
 
   // What still waits.
@@ -46,39 +44,55 @@ class TimeOrder {
   }
 
  private:
+  // Text one behind the other, as it came: printed in nearly that order, it is read from memory as
+  // memory likes it. A string for each line took three times as long.
+  struct Chunk {
+    std::vector<char> bytes;
+    std::size_t used = 0;
+    std::size_t lines = 0;  // that wait
+  };
+  // One line that waits for long keeps so much.
+  static constexpr std::size_t kChunk = 4096;
+
   struct Line {
     Nanoseconds time = 0;
-    std::string text;
+    std::string_view text;
+    Chunk* chunk = nullptr;
   };
 
-  void insert(Nanoseconds time, std::string&& line) {
-    auto at = waiting_.end();
-    while (at != waiting_.begin() && (at - 1)->time > time) --at;
-    waiting_.insert(at, {time, std::move(line)});
-    while (waiting_.size() > kMostWaiting ||
-           waiting_.back().time - waiting_.front().time > kLongest) {
-      print_first();
+  Line keep(Nanoseconds time, std::string_view text) {
+    if (current_ == nullptr || current_->bytes.size() - current_->used < text.size()) {
+      begin_chunk(text.size());
     }
+    Chunk& chunk = *current_;
+    char* at = chunk.bytes.data() + chunk.used;
+    std::memcpy(at, text.data(), text.size());
+    chunk.used += text.size();
+    ++chunk.lines;
+    return {time, {at, text.size()}, &chunk};
   }
 
-  // Empty, with the memory of a line that was printed.
-  std::string spare() {
-    if (spare_.empty()) return {};
-    std::string line = std::move(spare_.back());
-    spare_.pop_back();
-    return line;
+  void begin_chunk(std::size_t size) {
+    if (current_ != nullptr && current_->lines == 0) free_.push_back(current_);
+    if (free_.empty()) free_.push_back(&chunks_.emplace_back());
+    current_ = free_.back();
+    free_.pop_back();
+    current_->used = 0;
+    if (current_->bytes.size() < size) current_->bytes.resize(std::max(size, kChunk));
   }
 
   void print_first() {
-    out_.write(waiting_.front().text);
-    waiting_.front().text.clear();
-    spare_.push_back(std::move(waiting_.front().text));
+    const Line line = waiting_.front();
     waiting_.pop_front();
+    out_.write(line.text);
+    if (--line.chunk->lines == 0 && line.chunk != current_) free_.push_back(line.chunk);
   }
 
   TextWriter& out_;
   std::deque<Line> waiting_;
-  std::vector<std::string> spare_;
+  std::deque<Chunk> chunks_;  // which never move
+  std::vector<Chunk*> free_;
+  Chunk* current_ = nullptr;
 };
 
 }  // namespace skbtrail::cli
