@@ -72,6 +72,26 @@ TEST_F(Order, what_began_earlier_comes_earlier) {
   EXPECT_EQ(printed(), "10\n20 first\n20 second\n30\n40\n");
 }
 
+// Against a stable sort; memory is used again and again.
+TEST_F(Order, lines_of_any_length_are_sorted_by_time) {
+  std::mt19937 random(3);
+  std::string expected;
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::pair<Nanoseconds, std::string>> lines;
+    for (int i = 0; i < 300; ++i) {
+      const std::size_t length = random() % 20 == 0 ? random() % 9000 : random() % 150;
+      lines.emplace_back(random() % 100,
+                         std::string(length, static_cast<char>('a' + i % 26)) + "\n");
+      by_time.put(lines.back().first, lines.back().second);
+    }
+    by_time.finish();
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [time, text] : lines) expected += text;
+  }
+  EXPECT_TRUE(printed() == expected);
+}
+
 TEST_F(Order, a_second_is_how_long_a_line_waits_for_an_earlier_one) {
   by_time.put(100, "100\n");
   by_time.put(100 + TimeOrder::kLongest, "later\n");
