@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -51,6 +52,13 @@ std::optional<MappedFile::Range> MappedFile::next_data(std::uint64_t offset) con
   const off_t hole = lseek(fd_.get(), data, SEEK_HOLE);
   const std::uint64_t end = hole < 0 ? bytes_.size() : static_cast<std::uint64_t>(hole);
   return Range{static_cast<std::uint64_t>(data), std::min<std::uint64_t>(end, bytes_.size())};
+}
+
+void MappedFile::let_go(std::span<const std::uint8_t> bytes) const {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size()) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

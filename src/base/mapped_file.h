@@ -31,6 +31,8 @@ class MappedFile {
     std::uint64_t end = 0;
   };
   std::optional<Range> next_data(std::uint64_t offset) const;
+  // These of its bytes are not needed soon: they stay in the system's cache, not in this process.
+  void let_go(std::span<const std::uint8_t> bytes) const;
 
  private:
   Fd fd_;

@@ -64,6 +64,7 @@ class CpuPages {
 
  private:
   bool next_page();
+  void tell_passed(std::size_t offset);
   bool next_run();
   bool attend(RawEvent& event);
   bool is_unwritten(const PageDecoder& page);
@@ -76,6 +77,7 @@ class CpuPages {
   CpuId cpu_;
   PageRun run_;
   std::size_t next_page_ = 0;  // in run_
+  std::size_t passed_ = 0;     // of run_, as its source was told
   PageDecoder page_;
   CpuDamage damage_;
   // What the next event is preceded by on top of its own page's count: kLostUnknown when a page was

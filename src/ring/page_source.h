@@ -22,6 +22,10 @@ class PageSource {
   // without, the next run may take its place.
   virtual PageRun next(bool keep) = 0;
 
+  // The first `bytes` of the current run have been walked: memory they took may be given back. They
+  // can still be read, which may take longer.
+  virtual void passed(std::uint64_t bytes) { static_cast<void>(bytes); }
+
   // How many pieces could not be decompressed so far. Their pages are missing before the last run.
   virtual std::uint64_t unreadable() const { return 0; }
 };

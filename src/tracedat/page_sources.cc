@@ -25,7 +25,16 @@ ring::PageRun MappedPages::next(bool) {
     end = std::min<std::uint64_t>(end, pages_.size());
   }
   position_ = end;
-  return {pages_.subspan(begin, end - begin), begin / page_size_};
+  run_ = pages_.subspan(begin, end - begin);
+  passed_ = 0;
+  return {run_, begin / page_size_};
+}
+
+// A capture may be larger than memory; and who gives pages back while others work has less to do at
+// the end.
+void MappedPages::passed(std::uint64_t bytes) {
+  if (file_ != nullptr) file_->let_go(run_.subspan(passed_, bytes - passed_));
+  passed_ = bytes;
 }
 
 CompressedPages::CompressedPages(std::span<const std::uint8_t> blocks, Compression compression,

@@ -18,12 +18,15 @@ class MappedPages : public ring::PageSource {
   // `pages` lies in `file`, or in any memory when `file` is null. Both must outlive this.
   MappedPages(const MappedFile* file, std::span<const std::uint8_t> pages, std::uint32_t page_size);
   ring::PageRun next(bool keep) override;
+  void passed(std::uint64_t bytes) override;
 
  private:
   const MappedFile* file_;
   std::span<const std::uint8_t> pages_;
   std::uint32_t page_size_;
   std::uint64_t position_ = 0;
+  std::span<const std::uint8_t> run_;
+  std::uint64_t passed_ = 0;  // of run_
 };
 
 // Compressed: u32 count, then that many blocks (compression.h), each of them whole pages, one run
