@@ -104,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(!pages.next(event), "the end is not the end");
   const std::size_t room = 1 + data[0] / 7;
   const std::string difference = skbtrail::test::bulk_difference(
-      {bytes, page_size, 1}, {bytes, page_size, 1}, room, 1 + data[0] % 3);
+      {bytes, page_size, 1}, {bytes, page_size, 1}, {bytes, page_size, 1}, room, 1 + data[0] % 3);
   check(difference.empty(), difference.c_str());
   check(pages.damage().pages <= bytes.size() / page_size + 1, "more damaged pages than pages");
   for (std::size_t at = 0; at < bytes.size(); at += page_size) {

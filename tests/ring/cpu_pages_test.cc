@@ -37,7 +37,9 @@ Walk walk(const std::string& text) {
   result.lost_at_end = pages.lost_at_end();
   for (const std::size_t room : {1, 2, 100}) {
     for (const unsigned wanted_ids : {1, 2}) {
-      EXPECT_EQ(test::bulk_difference({bytes, kPage, 5}, {bytes, kPage, 5}, room, wanted_ids), "");
+      EXPECT_EQ(test::bulk_difference({bytes, kPage, 5}, {bytes, kPage, 5}, {bytes, kPage, 5}, room,
+                                      wanted_ids),
+                "");
     }
   }
   return result;
@@ -183,7 +185,7 @@ TEST(CpuPages, many_at_once_are_the_same_as_one_by_one) {
       };
       const std::size_t room = 1 + below(random, 200);
       const unsigned wanted_ids = 1 + below(random, 3);
-      ASSERT_EQ(test::bulk_difference(pages(), pages(), room, wanted_ids), "")
+      ASSERT_EQ(test::bulk_difference(pages(), pages(), pages(), room, wanted_ids), "")
           << "round " << round << ", room " << room << ", every " << wanted_ids;
     }
   }
