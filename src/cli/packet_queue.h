@@ -19,13 +19,15 @@ namespace skbtrail::cli {
 
 class PacketBatch {
  public:
-  PacketBatch() : legs_(kLegs) {}
-  PacketBatch(const PacketBatch& other) : PacketBatch() {  // packets point to their own legs
+  PacketBatch() = default;
+  PacketBatch(const PacketBatch& other) {  // packets point to their own legs
     for (const track::Packet& packet : other.packets_) add(packet);
   }
   PacketBatch& operator=(const PacketBatch&) = delete;
 
+  // To be called before it is filled, the first time too: until then it takes no memory.
   void clear() {
+    if (legs_.empty()) legs_.resize(kLegs);
     packets_.clear();
     used_ = 0;
   }

@@ -20,11 +20,14 @@ class EventBatch {
   static constexpr std::size_t kEvents = 1024;
 
   // `events_last`: their data outlives the batch.
-  explicit EventBatch(bool events_last) : events_last_(events_last), events_(kEvents + kAhead) {
-    if (!events_last) bytes_.resize(kBytes);
-  }
+  explicit EventBatch(bool events_last) : events_last_(events_last) {}
 
+  // To be called before it is filled, the first time too: until then it takes no memory.
   void clear() {
+    if (events_.empty()) {
+      events_.resize(kEvents + kAhead);
+      if (!events_last_) bytes_.resize(kBytes);
+    }
     count_ = used_ = 0;
     losses_.clear();
   }

@@ -66,9 +66,9 @@ Census read_alone(const Trace& trace, Dispatchers dispatchers) {
   EventBatch batch(trace.events_last());
   bool more = true;
   while (more) {
+    batch.clear();
     more = merge.fill(batch);
     pass(batch, dispatchers);
-    batch.clear();
   }
   return census(merge);
 }
