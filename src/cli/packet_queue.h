@@ -20,7 +20,8 @@ namespace skbtrail::cli {
 class PacketBatch {
  public:
   PacketBatch() = default;
-  PacketBatch(const PacketBatch& other) {  // packets point to their own legs
+  // Packets point to their own legs.
+  PacketBatch(const PacketBatch& other) : legs_(other.legs_.size()) {
     for (const track::Packet& packet : other.packets_) add(packet);
   }
   PacketBatch& operator=(const PacketBatch&) = delete;
