@@ -4,9 +4,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <mutex>
-#include <utility>
-#include <vector>
 
 namespace skbtrail {
 
@@ -14,7 +14,11 @@ namespace skbtrail {
 template <class Batch>
 class BatchQueue {
  public:
-  BatchQueue(std::size_t batches, const Batch& empty) : batches_(batches, empty) {}
+  // At least 4 batches; each is made of `args`.
+  template <class... Args>
+  explicit BatchQueue(std::size_t batches, const Args&... args) {
+    while (batches_.size() < batches) batches_.emplace_back(args...);
+  }
 
   // The thread that puts. An empty batch, to be filled; null: nobody takes any more.
   Batch* next_empty() {
@@ -63,9 +67,9 @@ class BatchQueue {
  private:
   std::size_t a_lot() const { return batches_.size() / 4; }
 
-  std::vector<Batch> batches_;  // at least 4
-  std::size_t filling_ = 0;     // of the thread that puts
-  std::size_t emptying_ = 0;    // of the one that takes
+  std::deque<Batch> batches_;
+  std::size_t filling_ = 0;   // of the thread that puts
+  std::size_t emptying_ = 0;  // of the one that takes
 
   std::mutex mutex_;
   std::condition_variable changed_;

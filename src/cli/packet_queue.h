@@ -7,8 +7,7 @@
 
 #include <future>
 #include <optional>
-#include <system_error>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/batch_queue.h"
@@ -20,10 +19,7 @@ namespace skbtrail::cli {
 class PacketBatch {
  public:
   PacketBatch() = default;
-  // Packets point to their own legs.
-  PacketBatch(const PacketBatch& other) : legs_(other.legs_.size()) {
-    for (const track::Packet& packet : other.packets_) add(packet);
-  }
+  PacketBatch(const PacketBatch&) = delete;  // packets point to their own legs
   PacketBatch& operator=(const PacketBatch&) = delete;
 
   // To be called before it is filled, the first time too: until then it takes no memory.
@@ -69,14 +65,9 @@ class PacketQueue : public track::PacketSink {
  public:
   // `sink` must outlive this; it is told of all packets on another thread, or at once where none
   // can be had.
-  explicit PacketQueue(track::PacketSink& sink) : sink_(sink), queue_(kBatches, PacketBatch()) {
-    if (std::thread::hardware_concurrency() < 2) return;
-    try {
-      taking_ = std::async(std::launch::async, [this] { take(); });
-    } catch (const std::system_error&) {
-      return;
-    }
-    batch_ = queue_.next_empty();
+  explicit PacketQueue(track::PacketSink& sink) : sink_(sink), queue_(kBatches) {
+    taking_ = start_helper([this] { take(); });
+    if (taking_) batch_ = queue_.next_empty();
   }
   PacketQueue(const PacketQueue&) = delete;
   PacketQueue& operator=(const PacketQueue&) = delete;
@@ -104,7 +95,6 @@ class PacketQueue : public track::PacketSink {
   static constexpr std::size_t kBatches = 32;
 
   void take() {
-    let_others_run();
     struct Leave {
       BatchQueue<PacketBatch>& queue;
       ~Leave() { queue.abandon(); }

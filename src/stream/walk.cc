@@ -1,10 +1,6 @@
 #include "stream/walk.h"
 
-#include <future>
 #include <limits>
-#include <optional>
-#include <system_error>
-#include <thread>
 
 #include "base/batch_queue.h"
 #include "base/helper_thread.h"
@@ -44,7 +40,6 @@ Census census(const Merge& merge) {
 
 // Hands all events to the first dispatcher through the queue, to the others at once.
 Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue) {
-  let_others_run();
   struct End {
     EventQueue& queue;
     ~End() { queue.end(); }
@@ -73,19 +68,6 @@ Census read_alone(const Trace& trace, Dispatchers dispatchers) {
   return census(merge);
 }
 
-// None: no thread can be had.
-std::optional<std::future<Census>> start_reading(const Trace& trace, Dispatchers dispatchers,
-                                                 EventQueue& queue) {
-  if (std::thread::hardware_concurrency() < 2) return std::nullopt;
-  try {
-    return std::async(std::launch::async, [&trace, dispatchers, &queue] {
-      return read_ahead(trace, dispatchers, queue);
-    });
-  } catch (const std::system_error&) {
-    return std::nullopt;
-  }
-}
-
 void take_events(EventQueue& queue, Dispatcher& dispatcher) {
   struct Leave {
     EventQueue& queue;
@@ -100,8 +82,8 @@ void take_events(EventQueue& queue, Dispatcher& dispatcher) {
 }  // namespace
 
 Census walk(const Trace& trace, Dispatchers dispatchers) {
-  EventQueue queue(kBatches, EventBatch(trace.events_last()));
-  if (auto reading = start_reading(trace, dispatchers, queue)) {
+  EventQueue queue(kBatches, trace.events_last());
+  if (auto reading = start_helper([&] { return read_ahead(trace, dispatchers, queue); })) {
     take_events(queue, *dispatchers.front());
     return reading->get();
   }
