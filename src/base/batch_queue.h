@@ -3,6 +3,7 @@
 // be woken costs as much as a batch, in a virtual machine as many.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -22,9 +23,8 @@ class BatchQueue {
 
   // The thread that puts. An empty batch, to be filled; null: nobody takes any more.
   Batch* next_empty() {
-    std::unique_lock lock(mutex_);
     if (filled_ == batches_.size()) {
-      changed_.wait(lock, [this] { return filled_ <= batches_.size() - a_lot() || abandoned_; });
+      sleep(puts_, [this] { return filled_ <= batches_.size() - a_lot() || abandoned_; });
     }
     if (abandoned_) return nullptr;
     Batch& batch = batches_[filling_];
@@ -33,49 +33,68 @@ class BatchQueue {
   }
   // That batch is full. It may be read until the next call of next_empty().
   void filled() {
-    const std::lock_guard lock(mutex_);
     filling_ = (filling_ + 1) % batches_.size();
-    if (++filled_ == a_lot()) changed_.notify_all();
+    if (++filled_ >= a_lot()) wake(takes_);
   }
   // Nothing more will come.
   void end() {
-    const std::lock_guard lock(mutex_);
     ended_ = true;
-    changed_.notify_all();
+    wake(takes_);
   }
 
   // The thread that takes. The next batch; null at the end.
   const Batch* next_filled() {
-    std::unique_lock lock(mutex_);
-    if (filled_ == 0) changed_.wait(lock, [this] { return filled_ >= a_lot() || ended_; });
+    if (filled_ == 0) {
+      sleep(takes_, [this] { return filled_ >= a_lot() || ended_; });
+    }
     return filled_ > 0 ? &batches_[emptying_] : nullptr;
   }
   // That batch is done with.
   void emptied() {
-    const std::lock_guard lock(mutex_);
-    --filled_;
     emptying_ = (emptying_ + 1) % batches_.size();
-    if (filled_ == batches_.size() - a_lot()) changed_.notify_all();
+    if (--filled_ <= batches_.size() - a_lot()) wake(puts_);
   }
   // Takes nothing more, and lets who puts know.
   void abandon() {
-    const std::lock_guard lock(mutex_);
     abandoned_ = true;
-    changed_.notify_all();
+    wake(puts_);
   }
 
  private:
+  // One thread's sleep.
+  struct Sleeper {
+    std::atomic<bool> sleeps = false;
+    std::condition_variable woken;
+  };
+
   std::size_t a_lot() const { return batches_.size() / 4; }
+
+  // The sleeper says so and then looks; who wakes has changed what it looks at and then asks
+  // whether it sleeps: in one order for all, so one of them sees what the other has done. The mutex
+  // keeps a waking from falling between the look and the sleep.
+  template <class Done>
+  void sleep(Sleeper& self, Done done) {
+    std::unique_lock lock(mutex_);
+    self.sleeps = true;
+    self.woken.wait(lock, done);
+    self.sleeps = false;
+  }
+  void wake(Sleeper& other) {
+    if (!other.sleeps) return;
+    const std::lock_guard lock(mutex_);
+    other.woken.notify_all();
+  }
 
   std::deque<Batch> batches_;
   std::size_t filling_ = 0;   // of the thread that puts
   std::size_t emptying_ = 0;  // of the one that takes
 
+  // Two threads that work have no lock in common: one that finds it taken falls asleep.
+  std::atomic<std::size_t> filled_ = 0;  // batches that wait, or are being worked on
+  std::atomic<bool> ended_ = false;
+  std::atomic<bool> abandoned_ = false;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t filled_ = 0;  // batches that wait, or are being worked on
-  bool ended_ = false;
-  bool abandoned_ = false;
+  Sleeper puts_, takes_;
 };
 
 }  // namespace skbtrail
