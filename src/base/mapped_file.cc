@@ -54,11 +54,21 @@ std::optional<MappedFile::Range> MappedFile::next_data(std::uint64_t offset) con
   return Range{static_cast<std::uint64_t>(data), std::min<std::uint64_t>(end, bytes_.size())};
 }
 
-void MappedFile::let_go(std::span<const std::uint8_t> bytes) const {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+std::uint64_t MappedFile::length() const {
+  struct stat status {};
+  return fstat(fd_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+std::size_t MappedFile::read(std::span<std::uint8_t> to, std::uint64_t offset) const {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t got =
+        pread(fd_.get(), to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -1,5 +1,6 @@
-// A file mapped read-only. A file that shrinks while it is mapped raises SIGBUS, as with any reader
-// that maps: captures are written under a temporary name and renamed when they are whole.
+// A file mapped read-only. Touching what a file has lost since it was mapped raises SIGBUS, as with
+// any reader that maps: captures are written under a temporary name and renamed when they are
+// whole.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,13 @@ class MappedFile {
     std::uint64_t end = 0;
   };
   std::optional<Range> next_data(std::uint64_t offset) const;
-  // These of its bytes are not needed soon: they stay in the system's cache, not in this process.
-  void let_go(std::span<const std::uint8_t> bytes) const;
+  // How long the file is now; 0 when that cannot be known.
+  std::uint64_t length() const;
+  // Copies what stands at `offset`. Returns how much: less than asked for where the file ends, or
+  // cannot be read. For all of a large file, and in pieces that fit into a processor's cache, it
+  // takes half the time of a walk through the mapping: the kernel maps 16 pages at a time. Safe
+  // from several threads.
+  std::size_t read(std::span<std::uint8_t> to, std::uint64_t offset) const;
 
  private:
   Fd fd_;

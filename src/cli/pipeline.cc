@@ -52,9 +52,9 @@ void add_page_damage(const stream::Trace& trace, const std::vector<ring::CpuDama
                       trace.stream_name(i), damage[i].pages, damage[i].first_page));
     }
     if (damage[i].unreadable > 0) {
-      facts.damage.push_back(
-          fmt::format("{}: in {} places the compressed data is damaged; its events are missing",
-                      trace.stream_name(i), damage[i].unreadable));
+      facts.damage.push_back(fmt::format(
+          "{}: in {} places the data is damaged or cannot be read; its events are missing",
+          trace.stream_name(i), damage[i].unreadable));
     }
     if (damage[i].unwritten > 0) {
       facts.damage.push_back(
@@ -86,7 +86,7 @@ void add_undecodable(std::initializer_list<stream::Dispatcher*> dispatchers,
                      track::CaptureFacts& facts) {
   std::map<std::uint16_t, std::uint64_t> records;
   for (const stream::Dispatcher* dispatcher : dispatchers) {
-    records.insert(dispatcher->undecodable().begin(), dispatcher->undecodable().end());
+    records.merge(dispatcher->undecodable());
   }
   for (const auto& [id, count] : records) facts.undecodable += count;
 }

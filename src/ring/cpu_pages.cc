@@ -15,15 +15,10 @@ std::uint64_t add_loss(std::uint64_t one, std::uint64_t other) {
 // One page with a damaged time stamp must not end the walk.
 constexpr unsigned kPagesBehind = 4;
 
-// How often a source is told what has been passed, and how much behind the walk its events may
-// still be on their way to an analysis (stream/walk.cc): more than batches can hold.
-constexpr std::size_t kPassed = std::size_t{4} << 20;
-constexpr std::size_t kStillInUse = std::size_t{16} << 20;
-
 }  // namespace
 
 CpuPages::CpuPages(std::span<const std::uint8_t> data, std::uint32_t page_size, CpuId cpu)
-    : page_size_(page_size), cpu_(cpu), run_{data, 0} {}
+    : page_size_(page_size), cpu_(cpu), run_{data, 0, false, nullptr} {}
 
 CpuPages::CpuPages(std::unique_ptr<PageSource> source, std::uint32_t page_size, CpuId cpu,
                    const Selection& selection)
@@ -60,7 +55,6 @@ bool CpuPages::next_page() {
   while (next_page_ * page_size_ < run_.bytes.size() || next_run()) {
     const std::size_t offset = next_page_++ * page_size_;
     const std::size_t size = std::min<std::size_t>(page_size_, run_.bytes.size() - offset);
-    if (offset >= passed_ + kPassed + kStillInUse) tell_passed(offset - kStillInUse);
     const PageDamage damage = page_.start(run_.bytes.subspan(offset, size), cpu_);
     if (damage == PageDamage::none) {
       if (is_unwritten(page_)) continue;
@@ -76,23 +70,18 @@ bool CpuPages::next_page() {
   return false;
 }
 
-void CpuPages::tell_passed(std::size_t offset) {
-  passed_ = offset;
-  if (source_ != nullptr) source_->passed(offset);
-}
-
 bool CpuPages::next_run() {
   if (source_ == nullptr) return false;
   const std::uint64_t end = run_.first_page + (run_.bytes.size() + page_size_ - 1) / page_size_;
   run_ = source_->next(handed_out_);
   handed_out_ = false;
-  next_page_ = passed_ = 0;
+  next_page_ = 0;
   if (source_->unreadable() > damage_.unreadable) {
     damage_.unreadable = source_->unreadable();
     lost_ = kLostUnknown;
   }
   if (run_.bytes.empty()) return false;
-  unwritten_ += run_.first_page - end;  // a hole
+  unwritten_ = run_.left_out ? 0 : unwritten_ + run_.first_page - end;  // a hole
   if (selection_.from > 0) {
     next_page_ = static_cast<std::size_t>(
         pages_before(run_.bytes, page_size_, selection_.from, selection_.scale));

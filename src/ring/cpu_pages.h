@@ -18,7 +18,7 @@ struct CpuDamage {
   std::uint64_t pages = 0;  // pages given up from the damaged event on, or whole
   PageDamage first = PageDamage::none;
   std::uint64_t first_page = 0;  // index of the first of them
-  std::uint64_t unreadable = 0;  // pieces that could not be decompressed
+  std::uint64_t unreadable = 0;  // pieces that could not be read or decompressed
   // Pages without a time stamp before one that has one. The kernel hands out no such page: they
   // were not written before the machine stopped, or somebody zeroed them.
   std::uint64_t unwritten = 0;
@@ -55,6 +55,9 @@ class CpuPages {
   // the first. Use either this or next().
   std::size_t next(std::span<RawEvent> events, Tally& tally);
 
+  // What the events of the last call lie in, see PageRun; a later call may go on to another run.
+  const std::shared_ptr<const void>& memory() const { return run_.memory; }
+
   CpuId cpu() const { return cpu_; }
   // Of next(span): the time of the last event before those, or before the gap at the end.
   Nanoseconds before() const { return before_; }
@@ -64,7 +67,6 @@ class CpuPages {
 
  private:
   bool next_page();
-  void tell_passed(std::size_t offset);
   bool next_run();
   bool attend(RawEvent& event);
   bool is_unwritten(const PageDecoder& page);
@@ -77,7 +79,6 @@ class CpuPages {
   CpuId cpu_;
   PageRun run_;
   std::size_t next_page_ = 0;  // in run_
-  std::size_t passed_ = 0;     // of run_, as its source was told
   PageDecoder page_;
   CpuDamage damage_;
   // What the next event is preceded by on top of its own page's count: kLostUnknown when a page was

@@ -40,8 +40,8 @@ enum class PageDamage {
 
 class PageDecoder {
  public:
-  // Starts on a page. `page` must stay mapped while events of it are in use. Returns what is wrong
-  // with the page header; with anything but `none` the page has no events.
+  // Starts on a page. `page` must stay readable while events of it are in use. Returns what is
+  // wrong with the page header; with anything but `none` the page has no events.
   PageDamage start(std::span<const std::uint8_t> page, CpuId cpu);
 
   // The next event, or false at the end of the page or at damage.

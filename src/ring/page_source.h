@@ -1,8 +1,9 @@
-// Where a CPU's pages come from: a range of a mapped file, or blocks that are decompressed one
+// Where a CPU's pages come from: memory, a range of a file, or blocks that are decompressed one
 // after the other. A source belongs to one walk; what it reads from is shared and never changes.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace skbtrail::ring {
@@ -11,6 +12,11 @@ namespace skbtrail::ring {
 struct PageRun {
   std::span<const std::uint8_t> bytes;
   std::uint64_t first_page = 0;  // its index among all pages of the CPU
+  // Pages right before it are left out: those before the time that is asked for, or what cannot be
+  // read. Else pages that are missing between two runs were never written.
+  bool left_out = false;
+  // Whoever holds this may read the run also later; null when only the source can say (next()).
+  std::shared_ptr<const void> memory;
 };
 
 class PageSource {
@@ -22,11 +28,8 @@ class PageSource {
   // without, the next run may take its place.
   virtual PageRun next(bool keep) = 0;
 
-  // The first `bytes` of the current run have been walked: memory they took may be given back. They
-  // can still be read, which may take longer.
-  virtual void passed(std::uint64_t bytes) { static_cast<void>(bytes); }
-
-  // How many pieces could not be decompressed so far. Their pages are missing before the last run.
+  // How many pieces could not be read or decompressed so far. Their pages are missing before the
+  // last run.
   virtual std::uint64_t unreadable() const { return 0; }
 };
 

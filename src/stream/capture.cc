@@ -33,6 +33,7 @@ bool Capture::next(RawEvent& event) {
 }
 
 EventHeader Capture::header(const RawEvent& event) const {
+  if (event.size < state_->common.needed()) return {event.time, event.cpu, 0, 0};
   return state_->common.header(event);
 }
 

@@ -1,12 +1,13 @@
 // A thousand events in order, with the gaps between them.
 //
-// Events whose pages do not last (skbtrail/raw_event.h) are kept with their bytes; of others only
+// Events whose pages cannot be kept (ring::PageRun::memory) are copied; of others a batch has only
 // where they lie: a line of memory that one core writes and another one reads costs either of them
 // more than decoding an event.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,20 +20,23 @@ class EventBatch {
  public:
   static constexpr std::size_t kEvents = 1024;
 
-  // `events_last`: their data outlives the batch.
+  // `events_last`: their data lasts, or can be kept.
   explicit EventBatch(bool events_last) : events_last_(events_last) {}
 
   // To be called before it is filled, the first time too: until then it takes no memory.
   void clear() {
     if (events_.empty()) {
-      events_.resize(kEvents + kAhead);
+      events_.resize(kEvents + kFarAhead);
       if (!events_last_) bytes_.resize(kBytes);
     }
     count_ = used_ = 0;
     losses_.clear();
+    kept_.clear();
   }
 
-  // As Merge::fill() wants it. One event has room whatever its size.
+  // As Merge::fill() wants it. One event has room whatever its size; what is kept is so until
+  // clear().
+  void keep(const std::shared_ptr<const void>& memory) { kept_.push_back(memory); }
   bool has_room(const RawEvent& event) const {
     if (events_last_) return count_ < kEvents;
     return count_ == 0 || (count_ < kEvents && event.size <= bytes_.size() - used_);
@@ -64,6 +68,7 @@ class EventBatch {
 
  private:
   static constexpr std::size_t kAhead = 8;
+  static constexpr std::size_t kFarAhead = 32;
   static constexpr std::size_t kBytes = 96 * 1024;  // unless an event is larger
 
   struct Loss {
@@ -79,11 +84,12 @@ class EventBatch {
     return at;
   }
 
-  // What an event says lies in memory that another core may have read: asked for in time, it is
-  // here when its turn comes.
+  // Events, and what they say, lie in memory that another core has written or read: asked for in
+  // time, it is here when its turn comes.
   template <class Taker>
   void pass(std::size_t from, std::size_t to, Taker& taker) const {
     for (std::size_t i = from; i < to; ++i) {
+      __builtin_prefetch(&events_[i + kFarAhead]);
       __builtin_prefetch(events_[i + kAhead].data);
       taker.dispatch(events_[i]);
     }
@@ -95,6 +101,7 @@ class EventBatch {
   std::vector<Loss> losses_;         // mostly none
   std::vector<std::uint8_t> bytes_;  // that the events' data is in, unless it lasts
   std::size_t used_ = 0;
+  std::vector<std::shared_ptr<const void>> kept_;  // what the events lie in
 };
 
 }  // namespace skbtrail::stream

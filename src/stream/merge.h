@@ -31,10 +31,12 @@ class Merge {
   // points at stays valid until the next call.
   bool next(RawEvent& event);
 
-  // The next events of these, as many as fit:
+  // The next events of these, as many as fit, and as lie in the same memory:
+  //   void Out::keep(shared_ptr memory)     at the begin, of what that is (ring::PageRun::memory),
   //   bool Out::has_room(const RawEvent&)   first,
   //   void Out::lost(const LossWindow&)     then, for an event behind a gap,
-  //   void Out::add(const RawEvent&)        and last; what it points at may be gone afterwards
+  //   void Out::add(const RawEvent&)        and last; what it points at may be gone afterwards,
+  //                                         unless it was kept
   //   std::span<RawEvent> Out::room()       where many can be put without further ado, and
   //   void Out::added(std::size_t count)    how many were
   // False when no event is left.
@@ -97,6 +99,7 @@ class Merge {
   std::vector<Nanoseconds> times_;      // of each leaf's next event; kEnded when there is none
   std::vector<std::uint32_t> winners_;  // by node
   std::size_t living_ = 0;              // leaves that have a next event
+  bool entered_ = false;                // a source has gone on to other memory
   bool started_ = false;
   std::uint32_t used_up_ = kNone;  // the leaf whose block ended with the event next() gave
   ring::Tally tally_;
@@ -107,10 +110,16 @@ class Merge {
 template <class Out>
 bool Merge::fill(Out& out) {
   if (!started_) start();
+  for (const Source& source : sources_) {
+    if (source.pages.memory() != nullptr) out.keep(source.pages.memory());
+  }
+  entered_ = false;
   while (living_ > 0) {
+    if (entered_) return true;
     if (sources_.size() == 2) {
       fill_from_two(out);
       if (living_ == 0) break;
+      if (entered_) return true;
     }
     const std::uint32_t leaf = winners_[1];
     Source& source = sources_[order_[leaf]];

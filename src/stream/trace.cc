@@ -87,26 +87,43 @@ std::vector<CpuId> Trace::cpus() const {
 
 // The time of the first event, of those CPUs and buffers that are read.
 Nanoseconds Trace::start() const {
+  const auto blocks = make_blocks();
   Nanoseconds start = kEndOfTime;
   for (const Stream& stream : streams_) {
     RawEvent event;
-    if (pages(stream, 0, kEndOfTime).next(event)) start = std::min(start, event.time);
+    if (pages(stream, blocks, 0, kEndOfTime).next(event)) start = std::min(start, event.time);
   }
   return start == kEndOfTime ? 0 : start;
 }
 
-ring::CpuPages Trace::pages(const Stream& stream, Nanoseconds from, Nanoseconds to) const {
+// Large enough that reading is all there is to it, small enough for a processor's cache, and for
+// memory when there are hundreds of CPUs: each holds one or two, and what is on its way to an
+// analysis (stream/walk.cc) some dozens.
+std::shared_ptr<ring::Blocks> Trace::make_blocks() const {
+  constexpr std::size_t kAll = std::size_t{8} << 20;
+  constexpr std::size_t kLeast = std::size_t{64} << 10;
+  constexpr std::size_t kMost = std::size_t{256} << 10;
+  std::size_t size = std::clamp(kAll / std::max<std::size_t>(streams_.size(), 1), kLeast, kMost);
+  for (const Stream& stream : streams_) {
+    size = std::max<std::size_t>(size, stream.chosen->buffer->page_size);
+  }
+  return std::make_shared<ring::Blocks>(size);
+}
+
+ring::CpuPages Trace::pages(const Stream& stream, const std::shared_ptr<ring::Blocks>& blocks,
+                            Nanoseconds from, Nanoseconds to) const {
   const ChosenBuffer& chosen = *stream.chosen;
   ring::Selection selection{from, to, file_->time_scale(), nullptr};
   if (!chosen.skip.empty()) selection.skip = &chosen.skip;
-  return {file_->pages(*chosen.buffer, *stream.cpu), chosen.buffer->page_size, stream.cpu->cpu,
-          selection};
+  return {file_->pages(*chosen.buffer, *stream.cpu, blocks, from), chosen.buffer->page_size,
+          stream.cpu->cpu, selection};
 }
 
 Merge Trace::events(bool all_wanted) const {
+  const auto blocks = make_blocks();
   std::vector<ring::CpuPages> cpus;
   cpus.reserve(streams_.size());
-  for (const Stream& stream : streams_) cpus.push_back(pages(stream, from_, to_));
+  for (const Stream& stream : streams_) cpus.push_back(pages(stream, blocks, from_, to_));
   return Merge(std::move(cpus), all_wanted);
 }
 

@@ -2,39 +2,59 @@
 
 #include <algorithm>
 
+#include "ring/page_search.h"
+
 namespace skbtrail::tracedat {
 
-MappedPages::MappedPages(const MappedFile* file, std::span<const std::uint8_t> pages,
-                         std::uint32_t page_size)
-    : file_(file), pages_(pages), page_size_(page_size) {}
+FilePages::FilePages(const MappedFile& file, std::span<const std::uint8_t> pages,
+                     std::uint32_t page_size, std::shared_ptr<ring::Blocks> blocks,
+                     Nanoseconds from, ring::TimeScale scale)
+    : file_(file),
+      pages_(pages),
+      base_(static_cast<std::uint64_t>(pages.data() - file.bytes().data())),
+      page_size_(page_size),
+      blocks_(std::move(blocks)),
+      from_(from),
+      scale_(scale) {}
 
-ring::PageRun MappedPages::next(bool) {
-  if (position_ >= pages_.size()) return {};
-  std::uint64_t begin = position_;
-  std::uint64_t end = pages_.size();
-  if (file_ != nullptr) {
-    const auto base = static_cast<std::uint64_t>(pages_.data() - file_->bytes().data());
-    const auto data = file_->next_data(base + begin);
-    if (!data || data->begin >= base + pages_.size()) {
-      position_ = pages_.size();
-      return {};
-    }
-    // The page in which the data begins, up to the end of the one in which it ends.
-    begin = std::max(begin, (std::max(data->begin, base) - base) / page_size_ * page_size_);
-    end = (data->end - base + page_size_ - 1) / page_size_ * page_size_;
-    end = std::min<std::uint64_t>(end, pages_.size());
+// From the page in which data begins, up to the end of the one in which it ends.
+bool FilePages::next_stretch() {
+  if (position_ >= pages_.size()) return false;
+  const auto data = file_.next_data(base_ + position_);
+  if (!data || data->begin >= base_ + pages_.size()) {
+    if (file_.length() < base_ + pages_.size()) ++unreadable_;  // no hole: it was cut
+    position_ = stretch_end_ = pages_.size();
+    return false;
   }
-  position_ = end;
-  run_ = pages_.subspan(begin, end - begin);
-  passed_ = 0;
-  return {run_, begin / page_size_};
+  const std::uint64_t begin = (std::max(data->begin, base_) - base_) / page_size_ * page_size_;
+  const std::uint64_t end = (data->end - base_ + page_size_ - 1) / page_size_ * page_size_;
+  position_ = std::max(position_, begin);
+  stretch_end_ = std::min<std::uint64_t>(end, pages_.size());
+  if (from_ == 0) return true;
+  const std::uint64_t before = ring::pages_before(
+      pages_.subspan(position_, stretch_end_ - position_), page_size_, from_, scale_);
+  position_ += before * page_size_;
+  left_out_ = before > 0;
+  return true;
 }
 
-// A capture may be larger than memory; and who gives pages back while others work has less to do at
-// the end.
-void MappedPages::passed(std::uint64_t bytes) {
-  if (file_ != nullptr) file_->let_go(run_.subspan(passed_, bytes - passed_));
-  passed_ = bytes;
+ring::PageRun FilePages::next(bool keep) {
+  if (keep) kept_ = std::move(current_);
+  current_.reset();
+  unreadable_ += std::exchange(missing_behind_, 0);
+  while (position_ < stretch_end_ || next_stretch()) {
+    const std::uint64_t begin = position_;
+    const std::uint64_t room = blocks_->size() / page_size_ * page_size_;
+    const std::uint64_t wanted = std::min(stretch_end_ - begin, room);
+    current_ = blocks_->take();
+    const std::size_t got = file_.read({current_.get(), wanted}, base_ + begin);
+    position_ += wanted;
+    const bool left_out = std::exchange(left_out_, got < wanted);
+    if (got < wanted) ++(got > 0 ? missing_behind_ : unreadable_);
+    if (got > 0) return {{current_.get(), got}, begin / page_size_, left_out, current_};
+    current_.reset();
+  }
+  return {};
 }
 
 CompressedPages::CompressedPages(std::span<const std::uint8_t> blocks, Compression compression,
@@ -55,7 +75,7 @@ ring::PageRun CompressedPages::next(bool keep) {
       continue;
     }
     if (current_.empty()) continue;
-    const ring::PageRun run{current_, next_page_};
+    const ring::PageRun run{current_, next_page_, false, nullptr};
     next_page_ += (current_.size() + page_size_ - 1) / page_size_;
     return run;
   }

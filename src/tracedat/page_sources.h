@@ -1,32 +1,57 @@
-// The two ways in which a CPU's pages stand in a file.
+// The ways in which a CPU's pages are stored.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "ring/blocks.h"
 #include "ring/page_source.h"
+#include "ring/selection.h"
 #include "tracedat/compression.h"
 
 namespace skbtrail::tracedat {
 
-// Uncompressed: a run per stretch between two holes. A hole is pages that were never written; of a
-// file with terabytes of them only the data is looked at.
-class MappedPages : public ring::PageSource {
+// All of them in memory that lasts: one run.
+class PagesInMemory : public ring::PageSource {
  public:
-  // `pages` lies in `file`, or in any memory when `file` is null. Both must outlive this.
-  MappedPages(const MappedFile* file, std::span<const std::uint8_t> pages, std::uint32_t page_size);
-  ring::PageRun next(bool keep) override;
-  void passed(std::uint64_t bytes) override;
+  explicit PagesInMemory(std::span<const std::uint8_t> pages) : pages_(pages) {}
+  ring::PageRun next(bool) override { return {std::exchange(pages_, {}), 0, false, nullptr}; }
 
  private:
-  const MappedFile* file_;
   std::span<const std::uint8_t> pages_;
+};
+
+// Uncompressed in a file, which is read a block at a time. A hole is pages that were never written;
+// of a file with terabytes of them only the data is looked at. What lies before the time that is
+// asked for is not read.
+class FilePages : public ring::PageSource {
+ public:
+  // `pages` lies in `file`, which must outlive this. A block must hold a page.
+  FilePages(const MappedFile& file, std::span<const std::uint8_t> pages, std::uint32_t page_size,
+            std::shared_ptr<ring::Blocks> blocks, Nanoseconds from, ring::TimeScale scale);
+  ring::PageRun next(bool keep) override;
+  std::uint64_t unreadable() const override { return unreadable_; }
+
+ private:
+  bool next_stretch();
+
+  const MappedFile& file_;
+  std::span<const std::uint8_t> pages_;
+  std::uint64_t base_;  // of them, in the file
   std::uint32_t page_size_;
+  std::shared_ptr<ring::Blocks> blocks_;
+  Nanoseconds from_;
+  ring::TimeScale scale_;
   std::uint64_t position_ = 0;
-  std::span<const std::uint8_t> run_;
-  std::uint64_t passed_ = 0;  // of run_
+  std::uint64_t stretch_end_ = 0;  // of what lies between two holes
+  bool left_out_ = false;          // pages before `position_`
+  ring::Blocks::Block current_, kept_;
+  std::uint64_t unreadable_ = 0;
+  std::uint64_t missing_behind_ = 0;  // the current run: to be counted before the next one
 };
 
 // Compressed: u32 count, then that many blocks (compression.h), each of them whole pages, one run

@@ -14,6 +14,7 @@ namespace skbtrail::tracedat {
 namespace {
 
 constexpr std::uint32_t kUsualPageSize = 4096;
+constexpr std::uint32_t kBlock = 256 << 10;
 
 bool plausible_page_size(std::uint32_t size) {
   return size >= 4096 && size <= 1U << 20 && (size & (size - 1)) == 0;
@@ -240,11 +241,17 @@ bool Reader::has_data() const {
   return false;
 }
 
-std::unique_ptr<ring::PageSource> Reader::pages(const Buffer& buffer, const CpuData& cpu) const {
-  if (cpu.compression == Compression::none) {
-    return std::make_unique<MappedPages>(cpu.file, cpu.stored, buffer.page_size);
+std::unique_ptr<ring::PageSource> Reader::pages(const Buffer& buffer, const CpuData& cpu,
+                                                std::shared_ptr<ring::Blocks> blocks,
+                                                Nanoseconds from) const {
+  if (cpu.compression != Compression::none) {
+    return std::make_unique<CompressedPages>(cpu.stored, cpu.compression, buffer.page_size);
   }
-  return std::make_unique<CompressedPages>(cpu.stored, cpu.compression, buffer.page_size);
+  if (cpu.file == nullptr) return std::make_unique<PagesInMemory>(cpu.stored);
+  if (blocks == nullptr)
+    blocks = std::make_shared<ring::Blocks>(std::max(kBlock, buffer.page_size));
+  return std::make_unique<FilePages>(*cpu.file, cpu.stored, buffer.page_size, std::move(blocks),
+                                     from, time_scale_);
 }
 
 std::string_view Reader::option_text(OptionId id) const {
