@@ -10,13 +10,14 @@
 namespace skbtrail {
 
 // Every syscalls:sys_enter_NAME; `call` is NAME. `flags` is the argument of that name, which means
-// something else in every call.
+// something else in every call; arguments are recorded as registers, whatever their type
+// (syscall_enter_define_fields(), kernel/trace/trace_syscalls.c, 5.4 to 6.18).
 struct SysEnter {
   static constexpr EventName name{"syscalls", "sys_enter_"};
   static constexpr bool is_family = true;
   std::string_view family_member;
   std::int32_t nr = 0;
-  std::optional<std::uint32_t> flags;
+  std::optional<std::uint64_t> flags;
   static constexpr auto fields =
       std::tuple{field("__syscall_nr", &SysEnter::nr), field("flags", &SysEnter::flags)};
 };

@@ -20,7 +20,7 @@ CommonFields::CommonFields(const EventCatalog& catalog) {
   if (!format) return;
   const std::uint32_t flags = offset_of(*format, "common_flags", 1, flags_offset_);
   const std::uint32_t pid = offset_of(*format, "common_pid", 4, pid_offset_);
-  if (flags >= pid) return;  // header() checks the end of the pid only
+  if (flags >= pid) return;  // needed() is the end of the pid
   flags_offset_ = flags;
   pid_offset_ = pid;
 }

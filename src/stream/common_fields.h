@@ -13,13 +13,12 @@ class CommonFields {
   // Takes the layout from the catalog's own formats; RT kernels add fields.
   explicit CommonFields(const EventCatalog& catalog);
 
+  // How large an event must be to have them.
+  std::uint64_t needed() const { return pid_offset_ + sizeof(Pid); }
+  // Of an event of at least that size.
   EventHeader header(const RawEvent& raw) const {
-    EventHeader header{raw.time, raw.cpu, 0, 0};
-    if (raw.size >= pid_offset_ + sizeof header.pid) {
-      header.pid = detail::load<Pid>(raw.data + pid_offset_);
-      header.flags = detail::load<std::uint8_t>(raw.data + flags_offset_);
-    }
-    return header;
+    return {raw.time, raw.cpu, detail::load<Pid>(raw.data + pid_offset_),
+            detail::load<std::uint8_t>(raw.data + flags_offset_)};
   }
 
  private:

@@ -7,4 +7,15 @@ Dispatcher::Dispatcher(const EventCatalog& catalog)
       common_(catalog),
       first_route_(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1) {}
 
+// Trackers that take the same event count the same records.
+std::map<std::uint16_t, std::uint64_t> Dispatcher::undecodable() const {
+  std::map<std::uint16_t, std::uint64_t> records;
+  for (const auto& route : routes_) {
+    if (route->too_short == 0) continue;
+    std::uint64_t& count = records[route->id];
+    count = std::max(count, route->too_short);
+  }
+  return records;
+}
+
 }  // namespace skbtrail::stream

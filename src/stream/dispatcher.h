@@ -9,8 +9,8 @@
 // An event nobody subscribed to is skipped before anything of it is decoded.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
@@ -50,7 +50,7 @@ class Dispatcher {
     const auto decoder = make_decoder<Event>(
         fmt::format("{}:{}", Event::name.system, Event::name.event), catalog_.find(Event::name));
     if (!decoder) return false;
-    add_route(decoder->id(), std::make_unique<TypedRoute<Event, Tracker>>(*decoder, tracker));
+    add_route<Event>(*decoder, tracker);
     return true;
   }
 
@@ -69,8 +69,7 @@ class Dispatcher {
       const auto decoder =
           make_decoder<Event>(fmt::format("{}:{}", Event::name.system, name), text);
       if (!decoder) continue;
-      add_route(decoder->id(), std::make_unique<TypedRoute<Event, Tracker>>(
-                                   *decoder, tracker, name.substr(Event::name.event.size())));
+      add_route<Event>(*decoder, tracker, name.substr(Event::name.event.size()));
       any = true;
     }
     return any;
@@ -80,9 +79,7 @@ class Dispatcher {
   const std::vector<std::uint16_t>& ids() const { return ids_; }
 
   void dispatch(const RawEvent& raw) {
-    for (const Route* at = first_route_[raw.id]; at != nullptr; at = at->next) {
-      if (!at->run(*at->target, common_, raw)) return undecodable_record(raw.id);
-    }
+    for (Route* at = first_route_[raw.id]; at != nullptr; at = at->next) at->run(*at, raw);
   }
 
   // `void on_loss(const LossWindow&)` is called before the event that follows a gap is dispatched.
@@ -97,43 +94,65 @@ class Dispatcher {
   }
 
   // Records shorter than their format says, by event id.
-  const std::map<std::uint16_t, std::uint64_t>& undecodable() const { return undecodable_; }
+  std::map<std::uint16_t, std::uint64_t> undecodable() const;
   // Events somebody wanted: "sys:event" -> why it is not there ("" = the trace does not have it).
   const std::map<std::string, std::string>& missing() const { return missing_; }
 
  private:
-  struct Target {
-    virtual ~Target() = default;
+  // One event and one tracker.
+  struct Route {
+    Route(std::uint16_t its_id, std::uint64_t its_needed, const CommonFields& its_common)
+        : needed(its_needed), common(its_common), id(its_id) {}
+    virtual ~Route() = default;
+
+    void (*run)(Route&, const RawEvent&) = nullptr;
+    Route* next = nullptr;  // of the same event
+    std::uint64_t needed;   // size of a record
+    CommonFields common;
+    std::uint16_t id;
+    std::uint64_t too_short = 0;  // records
   };
 
   template <class Event, class Tracker>
-  struct TypedRoute : Target {
-    TypedRoute(const Decoder<Event>& its_decoder, Tracker& its_tracker,
-               std::string_view its_member = {})
-        : decoder(its_decoder), tracker(its_tracker), member(its_member) {}
+  struct TypedRoute final : Route {
+    TypedRoute(const Decoder<Event>& its_decoder, const CommonFields& its_common,
+               Tracker& its_tracker, std::string_view its_member)
+        : Route(its_decoder.id(), std::max(its_decoder.needed(), its_common.needed()), its_common),
+          decoder(its_decoder),
+          tracker(its_tracker),
+          member(its_member) {
+      run = decoder.is_usual() ? run_usual : run_any;
+    }
 
     // flatten: without it the compiler calls on(), and every field of every event is written to the
-    // stack first, device names included.
-    SKBTRAIL_FLATTEN static bool run(const Target& base, const CommonFields& common,
-                                     const RawEvent& raw) {
-      const auto& route = static_cast<const TypedRoute&>(base);
+    // stack first, device names included. For the same reason nothing here may take the event's
+    // address: what on() does rarely belongs into functions that are not inlined.
+    SKBTRAIL_FLATTEN static void run_usual(Route& base, const RawEvent& raw) {
+      auto& route = static_cast<TypedRoute&>(base);
+      if (raw.size < route.needed) [[unlikely]] {
+        ++route.too_short;
+        return;
+      }
       Event event;
-      if (!route.decoder.decode(raw, event)) return false;
+      route.decoder.decode_usual(raw, event);
       if constexpr (requires { event.family_member; }) event.family_member = route.member;
-      route.tracker.on(common.header(raw), event);
-      return true;
+      route.tracker.on(route.common.header(raw), event);
+    }
+
+    static void run_any(Route& base, const RawEvent& raw) {
+      auto& route = static_cast<TypedRoute&>(base);
+      Event event;
+      if (raw.size < route.needed || !route.decoder.decode(raw, event)) {
+        ++route.too_short;
+        return;
+      }
+      if constexpr (requires { event.family_member; }) event.family_member = route.member;
+      route.tracker.on(route.common.header(raw), event);
     }
 
     Decoder<Event> decoder;
     Tracker& tracker;
     std::string_view member;  // of a family
-  };
-
-  // What is called for an event, and the next route of the same event.
-  struct Route {
-    bool (*run)(const Target&, const CommonFields&, const RawEvent&) = nullptr;
-    std::unique_ptr<Target> target;
-    Route* next = nullptr;
   };
 
   template <class Event>
@@ -157,26 +176,24 @@ class Dispatcher {
   }
 
   template <class Event, class Tracker>
-  void add_route(std::uint16_t id, std::unique_ptr<TypedRoute<Event, Tracker>> target) {
-    Route** link = &first_route_[id];
+  void add_route(const Decoder<Event>& decoder, Tracker& tracker, std::string_view member = {}) {
+    Route** link = &first_route_[decoder.id()];
     while (*link != nullptr) link = &(*link)->next;
-    *link =
-        &routes_.emplace_back(Route{&TypedRoute<Event, Tracker>::run, std::move(target), nullptr});
-    ids_.push_back(id);
+    routes_.push_back(
+        std::make_unique<TypedRoute<Event, Tracker>>(decoder, common_, tracker, member));
+    *link = routes_.back().get();
+    ids_.push_back(decoder.id());
   }
-
-  void undecodable_record(std::uint16_t id) { ++undecodable_[id]; }
 
   const EventCatalog& catalog_;
   CommonFields common_;
   // By event id, for every id there can be: half a MiB of which a trace uses a few lines, and no
   // check of the bounds.
   std::vector<Route*> first_route_;
-  std::deque<Route> routes_;  // which never move
+  std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;
   std::map<std::string, std::string> missing_;
-  std::map<std::uint16_t, std::uint64_t> undecodable_;
 };
 
 }  // namespace skbtrail::stream

@@ -157,6 +157,51 @@ TEST_F(DispatcherTest, an_event_of_another_layout_is_missing_with_its_reason) {
   EXPECT_THAT(dispatcher_.missing(), testing::Not(Contains(Key("kitchen:fork"))));
 }
 
+// A number that is wider or narrower than its member takes the way that is hardly ever taken.
+TEST(DispatcherLayout, a_field_of_another_width_arrives_too) {
+  std::string text = format_text("fork", kFork, "prongs");
+  text.replace(text.find("offset:8;\tsize:4"), 16, "offset:8;\tsize:2");
+  const std::vector<tracedat::FormatText> formats{{"kitchen", text}};
+  const EventCatalog catalog(formats);
+  Dispatcher dispatcher(catalog);
+  Log log;
+  Tracker tracker{log};
+  ASSERT_TRUE(dispatcher.subscribe<Fork>(tracker));
+  std::string bytes;
+  for (const std::int32_t value : {0x00080000 | kFork, 77, 0x7777fffd}) test::put(bytes, value);
+  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  dispatcher.dispatch({1, data, 10, kFork, 0, 0});
+  dispatcher.dispatch({2, data, 9, kFork, 0, 0});
+  EXPECT_THAT(log.lines, ElementsAre("fork -3 at 1 cpu 0 pid 77 flags 0x8"));
+  EXPECT_THAT(dispatcher.undecodable(), ElementsAre(Pair(kFork, 1U)));
+}
+
+struct Tap {
+  static constexpr EventName name{"kitchen", "tap"};
+  static constexpr auto fields = std::tuple{};
+};
+struct TapTracker {
+  std::vector<Pid> pids;
+  void on(const EventHeader& header, const Tap&) { pids.push_back(header.pid); }
+};
+
+// Of an event without fields the common ones must be there.
+TEST(DispatcherLayout, a_record_that_ends_before_its_pid_is_too_short) {
+  const std::string text = format_text("tap", 40, "unused");
+  const std::vector<tracedat::FormatText> formats{{"kitchen", text}};
+  const EventCatalog catalog(formats);
+  Dispatcher dispatcher(catalog);
+  TapTracker tracker;
+  ASSERT_TRUE(dispatcher.subscribe<Tap>(tracker));
+  std::string bytes;
+  for (const std::int32_t value : {40, 77}) test::put(bytes, value);
+  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  dispatcher.dispatch({1, data, 8, 40, 0, 0});
+  dispatcher.dispatch({2, data, 7, 40, 0, 0});
+  EXPECT_THAT(tracker.pids, ElementsAre(77));
+  EXPECT_THAT(dispatcher.undecodable(), ElementsAre(Pair(40, 1U)));
+}
+
 // RT kernels add common fields; a trace's own format comes first.
 TEST(DispatcherHeader, common_fields_come_from_the_traces_own_format) {
   std::string text = format_text("fork", kFork, "prongs");
