@@ -19,12 +19,13 @@ class Histogram {
     ++buckets_[bucket];
     ++count_;
     total_ += value;
-    min_ = std::min(min_, value);
-    max_ = std::max(max_, value);
+    if (value < min_) [[unlikely]]
+      min_ = value;
+    if (value > max_) [[unlikely]]
+      max_ = value;
   }
 
   Histogram& operator+=(const Histogram& other) {
-    if (other.count_ == 0) return *this;
     if (other.buckets_.size() > buckets_.size()) buckets_.resize(other.buckets_.size());
     for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
     min_ = std::min(min_, other.min_);

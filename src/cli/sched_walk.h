@@ -31,7 +31,7 @@ class SchedWalk {
         stats_(times_, names_, reads_all(input) ? readings_ : std::vector<track::SwitchReading>(),
                sink),
         events_(trace.catalog()) {
-    contexts_.subscribe(events_);
+    contexts_.subscribe_interrupts(events_);
     stats_.subscribe(events_);
   }
   SchedWalk(const SchedWalk&) = delete;

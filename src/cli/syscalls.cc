@@ -97,7 +97,7 @@ Result<int> run_syscalls(const Options& options) {
   track::TaskTimes times(has_wakeups(trace->catalog()), &contexts);
   track::SyscallStats stats(times, names);
   stream::Dispatcher events(trace->catalog());
-  contexts.subscribe(events);
+  contexts.subscribe_interrupts(events);
   times.subscribe(events);
   stats.subscribe(events);
   track::CaptureFacts facts = start_facts(*trace);

@@ -15,10 +15,15 @@ void subscribe_to(stream::Dispatcher& dispatcher, CpuContexts& contexts) {
 }  // namespace
 
 void CpuContexts::subscribe(stream::Dispatcher& dispatcher) {
-  subscribe_to<IrqHandlerEntry, IrqHandlerExit, SoftirqEntry, SoftirqExit, SchedSwitch, SchedWaking,
-               RawSysEnter, RawSysExit>(dispatcher, *this);
+  subscribe_interrupts(dispatcher);
+  subscribe_to<RawSysEnter, RawSysExit>(dispatcher, *this);
   dispatcher.subscribe_family<SysEnter>(*this);
   dispatcher.subscribe_family<SysExit>(*this);
+}
+
+void CpuContexts::subscribe_interrupts(stream::Dispatcher& dispatcher) {
+  subscribe_to<IrqHandlerEntry, IrqHandlerExit, SoftirqEntry, SoftirqExit, SchedSwitch,
+               SchedWaking>(dispatcher, *this);
   dispatcher.subscribe_family<IrqVector>(*this);
   dispatcher.subscribe_loss(*this);
 }
@@ -35,8 +40,6 @@ void CpuContexts::charge(CpuId number, Cpu& cpu, Nanoseconds until, const Contex
 
 // The CPU's time up to this event belongs to what it was in; then who runs is compared.
 CpuContexts::Cpu& CpuContexts::settle(const EventHeader& header) {
-  if (header.cpu >= cpus_.size()) [[unlikely]]
-    cpus_.resize(header.cpu + 1);
   Cpu& cpu = cpus_[header.cpu];
   if (cpu.pid == header.pid) [[likely]] {
     charge(header.cpu, cpu, header.time, cpu.now);
@@ -46,7 +49,7 @@ CpuContexts::Cpu& CpuContexts::settle(const EventHeader& header) {
   return cpu;
 }
 
-void CpuContexts::notice_task(Cpu& cpu, const EventHeader& header) {
+void CpuContexts::notice_task(Cpu& cpu, EventHeader header) {
   if (!cpu.begun) {
     cpu.begun = true;
     cpu.begin = cpu.charged_until = header.time;
@@ -245,7 +248,7 @@ void CpuContexts::enter_call(const EventHeader& header, std::int64_t nr) {
   set_mode(cpu, Mode::call, static_cast<std::uint16_t>(nr));
 }
 
-void CpuContexts::leave_call(const EventHeader& header) {
+void CpuContexts::leave_call(EventHeader header) {
   set_mode(settle(header), Mode::user, 0);
 }
 
@@ -261,7 +264,6 @@ void CpuContexts::set_mode(Cpu& cpu, Mode mode, std::uint16_t call) {
 }
 
 void CpuContexts::on_loss(const LossWindow& window) {
-  if (window.cpu >= cpus_.size()) cpus_.resize(window.cpu + 1);
   Cpu& cpu = cpus_[window.cpu];
   if (!cpu.begun) {
     cpu.begun = true;
@@ -292,7 +294,6 @@ void CpuContexts::finish(Nanoseconds first, Nanoseconds last, std::span<const Cp
     cpus_[window.cpu].now.kind = ContextKind::lost;
   }
   for (const CpuId number : cpus) {
-    if (number >= cpus_.size()) cpus_.resize(number + 1);
     Cpu& cpu = cpus_[number];
     if (!cpu.begun) cpu.begin = cpu.charged_until = first;
     charge(number, cpu, std::max(last, cpu.charged_until), cpu.now);

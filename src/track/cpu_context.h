@@ -28,6 +28,7 @@
 #include "event/syscall.h"
 #include "skbtrail/loss.h"
 #include "track/names.h"
+#include "track/per_cpu.h"
 #include "track/pid_table.h"
 #include "track/thread_kind.h"
 
@@ -102,6 +103,17 @@ class CpuContexts {
 
   // All events, and loss. Subscribe before a tracker that asks about the moment of an event.
   void subscribe(stream::Dispatcher& dispatcher);
+  // What interrupt_ns() hangs on, without the calls, of which there are most: whoever follows those
+  // says makes_call().
+  void subscribe_interrupts(stream::Dispatcher& dispatcher);
+  // The task that runs there enters or leaves a call: no interrupt lies on top of it.
+  void makes_call(const EventHeader& header) {
+    const Cpu& cpu = cpus_[header.cpu];
+    // As every time but the first since it came.
+    if (cpu.now.kind == ContextKind::user && cpu.pid == header.pid) [[likely]]
+      return;
+    leave_call(header);
+  }
 
   void on(const EventHeader& header, const IrqHandlerEntry& event);
   void on(const EventHeader& header, const IrqHandlerExit& event);
@@ -123,13 +135,16 @@ class CpuContexts {
   // Irq and softirq time of a CPU since its first event, up to `now`: its last event's time or
   // later, before its next. The difference of two readings is what interrupts took between them.
   Nanoseconds interrupt_ns(CpuId cpu, Nanoseconds now) const {
-    if (cpu >= cpus_.size()) return 0;
-    const Cpu& it = cpus_[cpu];
-    const bool open = is_interrupt(it.now.kind) && now > it.charged_until;
-    return it.interrupt_ns + (open ? now - it.charged_until : 0);
+    const Cpu* it = cpus_.find(cpu);
+    if (it == nullptr) return 0;
+    const bool open = is_interrupt(it->now.kind) && now > it->charged_until;
+    return it->interrupt_ns + (open ? now - it->charged_until : 0);
   }
   // Who runs on a CPU and what it is in, after the last event.
-  Context now(CpuId cpu) const { return cpu < cpus_.size() ? cpus_[cpu].now : Context(); }
+  Context now(CpuId cpu) const {
+    const Cpu* it = cpus_.find(cpu);
+    return it == nullptr ? Context() : it->now;
+  }
   Pid pid(TaskSlot slot) const { return tasks_[slot].pid; }
   ThreadKind thread(TaskSlot slot) const { return tasks_[slot].thread; }
   std::string_view handler_name(std::uint16_t number) const {
@@ -180,7 +195,7 @@ class CpuContexts {
 
   void make_idle() { tasks_.push_back({0, ThreadKind::kernel, true, Mode::user}); }
   Cpu& settle(const EventHeader& header);
-  void notice_task(Cpu& cpu, const EventHeader& header);
+  [[gnu::noinline]] void notice_task(Cpu& cpu, EventHeader header);
   void run_task(Cpu& cpu, TaskSlot task, Pid pid, Nanoseconds now);
   void charge(CpuId number, Cpu& cpu, Nanoseconds until, const Context& context);
   TaskSlot slot(Pid pid);
@@ -192,12 +207,12 @@ class CpuContexts {
   void drop_frames(Cpu& cpu);
   void below_irq(Cpu& cpu, const EventHeader& header);
   void enter_call(const EventHeader& header, std::int64_t nr);
-  void leave_call(const EventHeader& header);
+  [[gnu::noinline]] void leave_call(EventHeader header);
   void set_mode(Cpu& cpu, Mode mode, std::uint16_t call);
 
   const Comms& comms_;
   ContextSink* sink_ = nullptr;
-  std::vector<Cpu> cpus_;
+  PerCpu<Cpu> cpus_;
   std::vector<TaskMode> tasks_;  // by slot
   PidTable<TaskSlot> slots_;
   Devices handlers_;         // names of irq handlers and of vectors

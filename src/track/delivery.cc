@@ -47,9 +47,7 @@ bool waits(std::string_view call) {
 
 // After a gap nothing is known of what a task was doing. What it had read is delivered, whatever
 // was lost since.
-Task& Delivery::task(Pid pid) {
-  Task& task = tasks_.of(pid);
-  if (task.gaps == legs_.gaps()) return task;
+void Delivery::forget_doings(Task& task) {
   finish_read(task, 0);
   release_sent(task);
   task.in_call = task.peeking = task.slept = task.datagram_freed = false;
@@ -59,17 +57,12 @@ Task& Delivery::task(Pid pid) {
   task.woken_by.clear();
   task.copies.clear();
   task.gaps = legs_.gaps();
-  return task;
 }
 
 // Bytes that were lost from the events make the order in the queue worthless.
-Socket& Delivery::socket(std::uint64_t key) {
-  Socket& socket = sockets_.of(key);
-  if (socket.gaps != legs_.gaps()) {
-    forget_queue(socket, UnknownCause::gap);
-    socket.gaps = legs_.gaps();
-  }
-  return socket;
+void Delivery::forget_order(Socket& socket) {
+  forget_queue(socket, UnknownCause::gap);
+  socket.gaps = legs_.gaps();
 }
 
 void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
@@ -322,12 +315,11 @@ void Delivery::commit(Task& task, std::uint64_t key) {
 // The copy names a packet that is not the first in the queue. If part of the first was read, what
 // tcp_probe counted of it was more than the socket kept (an overlap): the rest is none. If nothing
 // was, bytes came out of order.
-void Delivery::bring_to_front(Socket& socket, Task& task, const PendingCopy& copy) {
-  LiveLeg* named = copy.leg.get();
-  if (named == nullptr || !named->rx.has_data || named->rx.delivered) return;
+void Delivery::bring_to_front(Socket& socket, Task& task, const PendingCopy& copy, LiveLeg& named) {
+  if (!named.rx.has_data || named.rx.delivered) return;
   const std::size_t last = std::min(socket.bytes.size(), kMaxDisorder);
   std::size_t at = 0;
-  while (at < last && socket.bytes.at(at).leg.get() != named) ++at;
+  while (at < last && socket.bytes.at(at).leg.get() != &named) ++at;
   if (at == 0 || at == last) return;
   const QueuedBytes front = socket.bytes.front();
   if (front.bytes < front.arrived && at == 1) {
@@ -342,13 +334,16 @@ void Delivery::bring_to_front(Socket& socket, Task& task, const PendingCopy& cop
   const QueuedBytes bytes = socket.bytes.at(at);
   socket.bytes.erase(at);
   socket.bytes.push_front(bytes);
-  named->confidence = std::max(named->confidence, Confidence::inferred);
+  named.confidence = std::max(named.confidence, Confidence::inferred);
   if (!socket.disordered) ++counters_.disordered_sockets;
   socket.disordered = true;
 }
 
 void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
-  bring_to_front(socket, task, copy);
+  LiveLeg* named = copy.leg.get();
+  if (named != nullptr && named != socket.bytes.front().leg.get()) {
+    bring_to_front(socket, task, copy, *named);
+  }
   std::uint32_t left = copy.len;
   while (left > 0 && !socket.bytes.empty()) {
     QueuedBytes& front = socket.bytes.front();

@@ -22,6 +22,7 @@
 #include "event/tcp.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
+#include "track/per_cpu.h"
 #include "track/receive.h"
 #include "track/socket.h"
 #include "track/tasks.h"
@@ -88,27 +89,38 @@ class Delivery {
     FlowId answering = kNoFlow;     // of the last tcp_probe
   };
 
-  Cpu& cpu(CpuId id) {
-    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
-    return cpus_[id];
+  Cpu& cpu(CpuId id) { return cpus_[id]; }
+  // Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
+  Task& task(Pid pid) {
+    Task& task = tasks_.of(pid);
+    if (task.gaps != legs_.gaps()) [[unlikely]]
+      forget_doings(task);
+    return task;
   }
-  Task& task(Pid pid);
-  Socket& socket(std::uint64_t key);
+  [[gnu::noinline]] void forget_doings(Task& task);
+  Socket& socket(std::uint64_t key) {
+    Socket& socket = sockets_.of(key);
+    if (socket.gaps != legs_.gaps()) [[unlikely]]
+      forget_order(socket);
+    return socket;
+  }
+  [[gnu::noinline]] void forget_order(Socket& socket);
   void commit(Task& task, std::uint64_t socket);
   void take_datagram(Task& task, std::uint64_t key, Nanoseconds time);
-  void read_early(Task& task, Socket& socket, Nanoseconds time);
-  bool was_read_early(Socket& socket, LiveLeg& leg);
-  void early_reads_returned(Task& task, Nanoseconds time);
-  void splice(Task& task, std::uint64_t bytes);
+  [[gnu::noinline]] void read_early(Task& task, Socket& socket, Nanoseconds time);
+  [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
+  [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
+  [[gnu::noinline]] void splice(Task& task, std::uint64_t bytes);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
-  void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy);
+  [[gnu::noinline]] void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy,
+                                        LiveLeg& named);
   void deliver(LiveLeg& leg, Task& task, Nanoseconds time);
-  void remember_head(const LiveLeg& leg);
+  [[gnu::noinline]] void remember_head(const LiveLeg& leg);
   void note_waking(Nanoseconds time, Task& task, LiveLeg* leg);
   static void woken(Nanoseconds time, Task& task, LiveLeg* leg);
   void name_sent(Task& task, FlowId flow);
   void release_sent(Task& task);
-  void forget_queue(Socket& socket, UnknownCause cause);
+  [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
   void drop_oldest(Socket& socket);
   void finish_read(Task& task, Nanoseconds returned);
   void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);
@@ -117,7 +129,7 @@ class Delivery {
   Flows& flows_;
   Tasks tasks_;
   Sockets sockets_;
-  std::vector<Cpu> cpus_;
+  PerCpu<Cpu> cpus_;
   // Of skbs that were read and hold coalesced bytes of later packets, the socket: where no event of
   // the read names it (before 6.3).
   boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;

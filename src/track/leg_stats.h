@@ -24,7 +24,6 @@ struct DropKey {
 
 // Of one direction. Outcomes add up to births, causes to those that are unknown.
 struct DirectionStats {
-  explicit DirectionStats(LegDirection direction) : stages(direction) {}
   void add(const Leg& leg);
 
   std::uint64_t births = 0;
@@ -46,8 +45,8 @@ class LegStats : public LegSink {
   const Offloads& offloads() const { return offloads_; }
 
  private:
-  DirectionStats rx_{LegDirection::rx};
-  DirectionStats tx_{LegDirection::tx};
+  DirectionStats rx_;
+  DirectionStats tx_;
   CpuWays cpu_ways_;
   Wakeups wakeups_;
   Offloads offloads_;

@@ -1,6 +1,7 @@
 #include "track/leg_table.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <type_traits>
 
@@ -53,14 +54,22 @@ LegTable::Entry* LegTable::look_up(SkbAddr address) {
   Recent& recent = recent_[place(address)];
   if (recent.address == address && recent.entry != nullptr) [[likely]]
     return recent.entry;
+  return look_up_old(address);
+}
+
+LegTable::Entry* LegTable::look_up_old(SkbAddr address) {
   const auto found = addresses_.find(address);
   if (found == addresses_.end()) return nullptr;
-  recent = {address, &found->second};
-  return recent.entry;
+  recent_[place(address)] = {address, &found->second};
+  return &found->second;
 }
 
 LegTable::Entry& LegTable::entry_of(SkbAddr address) {
-  if (Entry* known = look_up(address); known != nullptr) return *known;
+  Entry* known = look_up(address);
+  return known != nullptr ? *known : make_entry(address);
+}
+
+LegTable::Entry& LegTable::make_entry(SkbAddr address) {
   const std::size_t buckets = addresses_.bucket_count();
   Entry& made = addresses_[address];
   if (addresses_.bucket_count() != buckets) recent_ = {};  // the others have moved
@@ -78,7 +87,13 @@ LegTable::Found LegTable::find(SkbAddr address) {
     entry.leg = nullptr;
     return {};
   }
-  if (leg->all_gaps == gaps_) return {leg, entry.segment};
+  if (leg->all_gaps == gaps_) [[likely]]
+    return {leg, entry.segment};
+  return find_after_gap(entry);
+}
+
+LegTable::Found LegTable::find_after_gap(Entry& entry) {
+  LiveLeg* leg = entry.leg;
   leg->crossed_loss = true;
   if (leg->cpu_gaps == gaps_of(leg->cpu)) {
     leg->all_gaps = gaps_;
@@ -91,13 +106,16 @@ LegTable::Found LegTable::find(SkbAddr address) {
 }
 
 LiveLeg& LegTable::take_slot() {
-  if (free_.empty()) {
-    slots_.emplace_back();
-    free_.push_back(&slots_.back());
-  }
+  if (free_.empty()) [[unlikely]]
+    make_slot();
   LiveLeg* leg = free_.back();
   free_.pop_back();
   return *leg;
+}
+
+void LegTable::make_slot() {
+  slots_.emplace_back();
+  free_.push_back(&slots_.back());
 }
 
 static_assert(std::is_trivially_copyable_v<LiveLeg>);
@@ -106,7 +124,7 @@ void LegTable::fill(LiveLeg& leg, const EventHeader& header, LegDirection direct
                     SkbAddr address, DeviceId device, std::uint32_t len) {
   static const LiveLeg kNew{};
   const std::uint32_t generation = leg.slot_generation;
-  leg = kNew;  // one copy of memory
+  std::memcpy(static_cast<void*>(&leg), &kNew, leg_size_);
   leg.slot_generation = generation;
   leg.alive = true;
   leg.direction = direction;

@@ -126,7 +126,8 @@ class LegTable {
   // An skb that software GSO made of `leg` has this address now.
   void hold_segment(LiveLeg& leg, SkbAddr address);
   void release_segment(SkbAddr address);
-  void close(LiveLeg& leg, Outcome outcome, UnknownCause cause = UnknownCause::none);
+  [[gnu::noinline]] void close(LiveLeg& leg, Outcome outcome,
+                               UnknownCause cause = UnknownCause::none);
   // Keeps the packet from going to the sink until release(): more is to be known of it soon.
   void hold(LiveLeg& leg) { ++leg.head->open_legs; }
   void release(LiveLeg& leg);
@@ -154,16 +155,21 @@ class LegTable {
     std::uint64_t sent_id = 0;          // its id, else 0
   };
 
+  // What is rare is called from the hot paths, not part of them: [[gnu::noinline]].
   Entry* look_up(SkbAddr address);
+  [[gnu::noinline]] Entry* look_up_old(SkbAddr address);
   Entry& entry_of(SkbAddr address);
+  [[gnu::noinline]] Entry& make_entry(SkbAddr address);
   LiveLeg& take_slot();
+  [[gnu::noinline]] void make_slot();
+  [[gnu::noinline]] Found find_after_gap(Entry& entry);
   void fill(LiveLeg& leg, const EventHeader& header, LegDirection direction, SkbAddr address,
             DeviceId device, std::uint32_t len);
   void own(Entry& entry, LiveLeg& leg);
-  void end_unseen(Entry& entry);
+  [[gnu::noinline]] void end_unseen(Entry& entry);
   void finish_packet(LiveLeg& head);
-  void evict();
-  void sweep();
+  [[gnu::noinline]] void evict();
+  [[gnu::noinline]] void sweep();
   std::uint32_t gaps_of(CpuId cpu) const { return cpu < cpu_gaps_.size() ? cpu_gaps_[cpu] : 0; }
 
   PacketSink& sink_;
@@ -181,6 +187,9 @@ class LegTable {
     return (number >> 8 ^ number >> 14) % kRecent;
   }
   std::array<Recent, kRecent> recent_{};
+  // A size that the compiler knows makes it use `rep movs`, which takes several times as long to
+  // begin as the library takes for all of it.
+  std::size_t leg_size_ = sizeof(LiveLeg);
   std::deque<LiveLeg> slots_;
   std::vector<LiveLeg*> free_;
   LiveLeg* oldest_ = nullptr;

@@ -58,7 +58,7 @@ class Devices {
     std::memcpy(&word, at, sizeof word);
     return word;
   }
-  DeviceId find_or_add(std::string_view name, Nanoseconds now);
+  [[gnu::noinline]] DeviceId find_or_add(std::string_view name, Nanoseconds now);
 
   std::array<DeviceId, kPlaces> recent_{};
   boost::unordered_flat_map<std::string_view, DeviceId> ids_;

@@ -18,8 +18,8 @@ class PidTable {
   Value& operator[](Pid pid) {
     const auto number = static_cast<std::uint32_t>(pid) % kMostPids;
     const std::size_t page = number / kPage;
-    if (page >= pages_.size()) pages_.resize(page + 1);
-    if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();
+    if (page >= pages_.size() || pages_[page] == nullptr) [[unlikely]]
+      make(page);
     return (*pages_[page])[number % kPage];
   }
 
@@ -27,6 +27,11 @@ class PidTable {
   static constexpr std::uint32_t kPage = 512;
   static constexpr std::uint32_t kMostPids = 1 << 22;  // PID_MAX_LIMIT, include/linux/threads.h
   using Page = std::array<Value, kPage>;
+
+  [[gnu::noinline]] void make(std::size_t page) {
+    if (page >= pages_.size()) pages_.resize(page + 1);
+    pages_[page] = std::make_unique<Page>();
+  }
 
   std::vector<std::unique_ptr<Page>> pages_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/histogram.h"
 #include "track/names.h"
+#include "track/per_cpu.h"
 #include "track/run_sink.h"
 
 namespace skbtrail::track {
@@ -35,13 +36,10 @@ class PollStats : public RunSink {
     bool running = false;  // a run whose beginning was seen
     std::uint32_t polls = 0;
   };
-  Cpu& cpu(CpuId id) {
-    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
-    return cpus_[id];
-  }
+  Cpu& cpu(CpuId id) { return cpus_[id]; }
 
   Devices& devices_;
-  std::vector<Cpu> cpus_;
+  PerCpu<Cpu> cpus_;
   std::vector<PollCounts> by_device_;
   Histogram polls_per_run_;
 };

@@ -280,7 +280,7 @@ FlowId Receiver::flow_of(const LiveLeg& leg) {
 // behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
 // headers of the same length. Uncertain where other flows wait too and nothing tells whose is
 // whose.
-void Receiver::coalesced_behind(const LiveLeg& first, const TcpProbe& event, Probed& probed) {
+void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed) {
   candidates_.clear();
   coalesced_.clear();
   const FlowId flow = track::flow_of(flows_, event);
@@ -340,7 +340,7 @@ LiveLeg* Receiver::take_fitting(Cpu& cpu, std::uint32_t data_len, bool waited) {
 
 // A task works on what has waited for it, received on any CPU, and the event does not name it: the
 // oldest of its flow that has so much data, alone or with those behind it.
-void Receiver::take_waiting(const TcpProbe& event, Probed& probed) {
+void Receiver::take_waiting(TcpProbe event, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
   std::vector<LiveLeg*> waiting;
   const auto consider = [&](const LegRef& ref) {

@@ -28,6 +28,7 @@
 #include "track/leg_table.h"
 #include "track/names.h"
 #include "track/net_rx_context.h"
+#include "track/per_cpu.h"
 
 namespace skbtrail::track {
 
@@ -105,20 +106,17 @@ class Receiver {
     std::uint32_t batch = 0;
   };
 
-  Cpu& cpu(CpuId id) {
-    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
-    return cpus_[id];
-  }
+  Cpu& cpu(CpuId id) { return cpus_[id]; }
   LiveLeg& enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
                  std::uint32_t len);
-  LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent, SkbAddr address,
-                         DeviceId device, std::uint32_t len);
+  [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,
+                                           SkbAddr address, DeviceId device, std::uint32_t len);
   void mark(LiveLeg& leg, const EventHeader& header, const Cpu& cpu, DeviceId device);
   void wait(Cpu& cpu, LiveLeg& leg);
-  void park(const LegRef& ref);
-  void let_go(const LegRef& ref);
-  void coalesced_behind(const LiveLeg& first, const TcpProbe& event, Probed& probed);
-  void take_waiting(const TcpProbe& event, Probed& probed);
+  [[gnu::noinline]] void park(const LegRef& ref);
+  [[gnu::noinline]] void let_go(const LegRef& ref);
+  [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
+  [[gnu::noinline]] void take_waiting(TcpProbe event, Probed& probed);
   FlowId flow_of(const LiveLeg& leg);
   LiveLeg* take_fitting(Cpu& cpu, std::uint32_t data_len, bool waited);
   struct Merged {
@@ -133,7 +131,7 @@ class Receiver {
   Devices& devices_;
   Flows& flows_;
   bool has_start_xmit_;
-  std::vector<Cpu> cpus_;
+  PerCpu<Cpu> cpus_;
   std::deque<LegRef> parked_;  // may lie in a backlog, oldest first
   std::vector<LiveLeg*> candidates_, coalesced_;
 };

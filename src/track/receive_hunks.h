@@ -17,6 +17,7 @@
 
 #include "track/names.h"
 #include "track/outcome.h"
+#include "track/per_cpu.h"
 #include "track/run_sink.h"
 
 namespace skbtrail::track {
@@ -121,10 +122,7 @@ class ReceiveHunks : public RunSink, public LegSink {
     bool after_gap = false;
   };
 
-  Cpu& cpu(CpuId id) {
-    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
-    return cpus_[id];
-  }
+  Cpu& cpu(CpuId id) { return cpus_[id]; }
   static std::uint64_t key(CpuId cpu, std::uint32_t run) { return std::uint64_t{cpu} << 32 | run; }
   Hunk& hunk_of(const EventHeader& header, const NetRxContext& run);
   Hunk& start(const EventHeader& header, const NetRxContext& run, Cpu& cpu);
@@ -140,7 +138,7 @@ class ReceiveHunks : public RunSink, public LegSink {
   Devices& devices_;
   const Comms& comms_;
   HunkSink& sink_;
-  std::vector<Cpu> cpus_;
+  PerCpu<Cpu> cpus_;
   boost::unordered_flat_map<std::uint64_t, Hunk*> waiting_;  // by CPU and run: the last of a run
   Hunk* oldest_ = nullptr;
   Hunk* youngest_ = nullptr;

@@ -198,7 +198,7 @@ void SchedStats::on(const EventHeader& header, const SysEnter& event) {
 }
 
 void SchedStats::set_call(const EventHeader& header, std::int32_t number) {
-  SchedTask& caller = task(times_.running(header));
+  SchedTask& caller = task(times_.calling(header));
   caller.call = number;
   caller.call_gaps = caller.life->gaps;
 }

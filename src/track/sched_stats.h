@@ -161,7 +161,7 @@ class SchedStats {
   SchedTask& task(const TaskLife& life) {
     return life.id < by_id_.size() ? *by_id_[life.id] : make_task(life);
   }
-  SchedTask& make_task(const TaskLife& life);
+  [[gnu::noinline]] SchedTask& make_task(const TaskLife& life);
   void add_readings(SchedTask& task);
   static void count(ProcCount& proc, Nanoseconds time, bool voluntary);
   void leave(SchedTask& prev, const EventHeader& header, const SchedSwitch& event,

@@ -194,7 +194,7 @@ LiveLeg* Sender::take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std
 
 // Freed before it was sent: its segments follow at once, if it is software GSO. One that waits for
 // longer was freed for another reason, and must not adopt somebody else's skbs.
-void Sender::expect_segments(const EventHeader& header, LiveLeg& leg) {
+void Sender::expect_segments(EventHeader header, LiveLeg& leg) {
   std::deque<LegRef>& segmented = cpu(header.cpu).segmented;
   leg.tx.freed_unsent = true;
   segmented.push_back(&leg);

@@ -19,6 +19,7 @@
 #include "track/drop_reasons.h"
 #include "track/leg_table.h"
 #include "track/names.h"
+#include "track/per_cpu.h"
 
 namespace skbtrail::track {
 
@@ -61,20 +62,18 @@ class Sender {
     std::int32_t bulk_left = 0;     // skbs of it that were not named
   };
 
-  Cpu& cpu(CpuId id) {
-    if (id >= cpus_.size()) cpus_.resize(std::size_t{id} + 1);
-    return cpus_[id];
-  }
-  LiveLeg* take_segment(Cpu& own, SkbAddr address, DeviceId device, std::uint32_t len);
+  Cpu& cpu(CpuId id) { return cpus_[id]; }
+  [[gnu::noinline]] LiveLeg* take_segment(Cpu& own, SkbAddr address, DeviceId device,
+                                          std::uint32_t len);
   LiveLeg* take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std::uint32_t len);
   void accepted(const EventHeader& header, LiveLeg& leg, bool segment, std::int32_t rc);
-  void expect_segments(const EventHeader& header, LiveLeg& leg);
+  [[gnu::noinline]] void expect_segments(EventHeader header, LiveLeg& leg);
   void close_if_gone(LiveLeg& leg);
 
   LegTable& legs_;
   Devices& devices_;
   bool has_start_xmit_;
-  std::vector<Cpu> cpus_;
+  PerCpu<Cpu> cpus_;
   SendCounters counters_;
 };
 

@@ -17,7 +17,16 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.bytes.clear();
   socket.datagrams.clear();
   socket.early_reads.clear();
+  sockets_.emplace(key, &socket);
+  recent_[place(key)] = &socket;
   return socket;
+}
+
+Socket* Sockets::find_old(std::uint64_t key) {
+  const auto found = sockets_.find(key);
+  if (found == sockets_.end()) return nullptr;
+  recent_[place(key)] = found->second;
+  return found->second;
 }
 
 void Sockets::forget(std::uint64_t key) {

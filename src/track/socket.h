@@ -95,20 +95,14 @@ class Sockets {
   static bool is_address(std::uint64_t key) { return key >> 63 != 0; }
 
   Socket& of(std::uint64_t key) {
-    if (Socket* known = find(key); known != nullptr) return *known;
-    Socket& made = make(key);
-    sockets_.emplace(key, &made);
-    recent_[place(key)] = &made;
-    return made;
+    Socket* known = find(key);
+    return known != nullptr ? *known : make(key);
   }
   Socket* find(std::uint64_t key) {
-    Socket*& recent = recent_[place(key)];
+    Socket* recent = recent_[place(key)];
     if (recent != nullptr && recent->key == key) [[likely]]
       return recent;
-    const auto found = sockets_.find(key);
-    if (found == sockets_.end()) return nullptr;
-    recent = found->second;
-    return recent;
+    return find_old(key);
   }
   void forget(std::uint64_t key);
 
@@ -116,7 +110,8 @@ class Sockets {
   // Asked for five times in a packet's life, about the few sockets that are busy.
   static constexpr std::size_t kRecent = 64;
   static std::size_t place(std::uint64_t key) { return (key >> 6 ^ key >> 12 ^ key) % kRecent; }
-  Socket& make(std::uint64_t key);
+  [[gnu::noinline]] Socket* find_old(std::uint64_t key);
+  [[gnu::noinline]] Socket& make(std::uint64_t key);
 
   std::array<Socket*, kRecent> recent_{};
   boost::unordered_flat_map<std::uint64_t, Socket*> sockets_;

@@ -50,15 +50,23 @@ inline std::string_view name(Stage stage) {
 class StageTimes {
  public:
   Nanoseconds operator[](Stage stage) const { return times_[static_cast<std::size_t>(stage)]; }
-  bool has(Stage stage) const { return (*this)[stage] != 0; }
-  void set(Stage stage, Nanoseconds time) { times_[static_cast<std::size_t>(stage)] = time; }
+  bool has(Stage stage) const { return (reached_ >> static_cast<std::size_t>(stage) & 1) != 0; }
+  void set(Stage stage, Nanoseconds time) {
+    const auto number = static_cast<std::size_t>(stage);
+    times_[number] = time;
+    reached_ = (reached_ & ~(1U << number)) | (time != 0 ? 1U : 0U) << number;
+  }
   void set_first(Stage stage, Nanoseconds time) {
     if (!has(stage)) set(stage, time);
   }
   void clear(Stage stage) { set(stage, 0); }
+  // Which it passed: bit N for stage N.
+  std::uint32_t reached() const { return reached_; }
 
  private:
   std::array<Nanoseconds, kStages> times_{};
+  std::uint32_t reached_ = 0;
+  static_assert(kStages <= 32);
 };
 
 }  // namespace skbtrail::track

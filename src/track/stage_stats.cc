@@ -4,62 +4,91 @@
 #include <bit>
 
 namespace skbtrail::track {
+namespace {
 
-void StageStats::add(const Leg& leg) {
-  const auto device = static_cast<std::size_t>(leg.device);
-  if (device >= devices_.size()) devices_.resize(device + 1);
-  IntervalTable& table = devices_[device];
-  const bool sent = direction_ == LegDirection::tx;
-  const auto first = static_cast<std::size_t>(sent ? Stage::send : Stage::irq);
-  const auto last = static_cast<std::size_t>(sent ? Stage::complete : Stage::ret);
-
-  SlowLeg slow;
-  Stage before{};
-  Nanoseconds time = 0;
-  // Which were reached is hard to predict: no branch for each of them.
-  std::uint32_t stages = 0;
-  for (std::size_t i = first; i <= last; ++i) {
-    stages |= (leg.stages.has(static_cast<Stage>(i)) ? 1U : 0U) << i;
-  }
-  for (; stages != 0; stages &= stages - 1) {
+// Calls visit.interval(from, to, duration) for every interval of the leg. A stage that was reached
+// before the one it follows counts as not reached: visit.backwards(stage).
+template <class Visit>
+void each_interval(const Leg& leg, Visit& visit) {
+  // From the first stage of its direction to the last; which were reached is hard to predict, so no
+  // branch for each of them.
+  const bool sent = leg.direction == LegDirection::tx;
+  const auto first = static_cast<unsigned>(sent ? Stage::send : Stage::irq);
+  const auto last = static_cast<unsigned>(sent ? Stage::complete : Stage::ret);
+  std::uint32_t stages = leg.stages.reached() & ((2U << last) - (1U << first));
+  if (stages == 0) return;
+  auto before = static_cast<Stage>(std::countr_zero(stages));
+  Nanoseconds time = leg.stages[before];
+  for (stages &= stages - 1; stages != 0; stages &= stages - 1) {
     const auto stage = static_cast<Stage>(std::countr_zero(stages));
     const Nanoseconds reached = leg.stages[stage];
-    if (time == 0) {
-      slow.begin = reached;
-    } else if (reached < time) {
-      ++(stage == Stage::complete ? completed_early_ : backwards_);
+    if (reached < time) [[unlikely]] {
+      visit.backwards(stage);
       continue;
-    } else {
-      table.add(before, stage, reached - time);
-      // A driver may keep what it has sent for as long as it likes.
-      if (reached - time > slow.longest && stage != Stage::complete) {
-        slow.from = before;
-        slow.to = stage;
-        slow.longest = reached - time;
-      }
     }
-    if (stage != Stage::complete) slow.duration = reached - slow.begin;
+    visit.interval(before, stage, reached - time);
     before = stage;
     time = reached;
   }
-  if (slow.longest == 0 ||
-      (slowest_.size() == kSlowest && slow.duration <= slowest_.back().duration)) {
-    return;
-  }
+}
+
+// A driver may keep what it has sent for as long as it likes: no part of the leg's own time.
+bool is_its_own(Stage to) {
+  return to != Stage::complete;
+}
+
+}  // namespace
+
+void StageStats::add(const Leg& leg) {
+  const auto device = static_cast<std::size_t>(leg.device);
+  if (device >= devices_.size()) [[unlikely]]
+    devices_.resize(device + 1);
+
+  struct Add {
+    IntervalTable& table;
+    std::uint64_t& early;
+    std::uint64_t& negative;
+    Nanoseconds duration = 0;
+
+    void interval(Stage from, Stage to, Nanoseconds its_duration) {
+      table.add(from, to, its_duration);
+      if (is_its_own(to)) duration += its_duration;
+    }
+    void backwards(Stage to) { ++(is_its_own(to) ? negative : early); }
+  } add{devices_[device], completed_early_, backwards_};
+  each_interval(leg, add);
+  const bool slow = slowest_.size() < kSlowest || add.duration > slowest_.back().duration;
+  if (slow && add.duration > 0) [[unlikely]]
+    keep(leg, add.duration);
+}
+
+void StageStats::keep(const Leg& leg, Nanoseconds duration) {
+  SlowLeg slow;
+  slow.duration = duration;
   slow.skbaddr = leg.skbaddr;
   slow.len = leg.len;
   slow.device = leg.device;
   slow.cpu = leg.cpu;
   slow.pid = leg.pid;
   slow.outcome = leg.outcome;
-  keep(slow);
-}
+  struct Longest {
+    const Leg& leg;
+    SlowLeg& slow;
 
-void StageStats::keep(const SlowLeg& leg) {
+    void interval(Stage from, Stage to, Nanoseconds its_duration) {
+      if (slow.begin == 0) slow.begin = leg.stages[from];
+      if (!is_its_own(to) || its_duration <= slow.longest) return;
+      slow.from = from;
+      slow.to = to;
+      slow.longest = its_duration;
+    }
+    void backwards(Stage) {}
+  } longest{leg, slow};
+  each_interval(leg, longest);
   const auto at =
-      std::upper_bound(slowest_.begin(), slowest_.end(), leg,
+      std::upper_bound(slowest_.begin(), slowest_.end(), slow,
                        [](const SlowLeg& a, const SlowLeg& b) { return a.duration > b.duration; });
-  slowest_.insert(at, leg);
+  slowest_.insert(at, slow);
   if (slowest_.size() > kSlowest) slowest_.pop_back();
 }
 

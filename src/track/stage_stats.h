@@ -60,8 +60,7 @@ class StageStats {
  public:
   static constexpr std::size_t kSlowest = 10;
 
-  // A leg of this direction, that did not live in a gap.
-  explicit StageStats(LegDirection direction) : direction_(direction) {}
+  // A leg that did not live in a gap.
   void add(const Leg& leg);
 
   // By DeviceId.
@@ -74,9 +73,8 @@ class StageStats {
   std::uint64_t completed_early() const { return completed_early_; }
 
  private:
-  void keep(const SlowLeg& leg);
+  [[gnu::noinline]] void keep(const Leg& leg, Nanoseconds duration);
 
-  LegDirection direction_;
   std::vector<IntervalTable> devices_;
   std::vector<SlowLeg> slowest_;
   std::uint64_t backwards_ = 0;

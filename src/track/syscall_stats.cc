@@ -71,7 +71,7 @@ CallStats& SyscallStats::stats(TaskCalls& task, std::int64_t nr) {
 
 void SyscallStats::enter(const EventHeader& header, std::int64_t number) {
   const std::int64_t nr = known_or_none(number);
-  const TaskLife& life = times_.running(header);
+  const TaskLife& life = times_.calling(header);
   if (life.pid == 0) return;  // a damaged record: the idle task makes no calls
   TaskCalls& its = task(life);
   if (its.open) ++its.current->return_missing;
@@ -84,7 +84,7 @@ void SyscallStats::enter(const EventHeader& header, std::int64_t number) {
 
 void SyscallStats::leave(const EventHeader& header, std::int64_t number, std::int64_t ret) {
   const std::int64_t nr = known_or_none(number);
-  const TaskLife& life = times_.running(header);
+  const TaskLife& life = times_.calling(header);
   if (life.pid == 0) return;
   TaskCalls& its = task(life);
   if (!std::exchange(its.open, false)) return returned_only(its, nr, ret);
@@ -149,7 +149,7 @@ void SyscallStats::on(const EventHeader& header, const SysExit& event) {
 void SyscallStats::on(const EventHeader& header, const RawSysEnter& event) {
   if (!std::exchange(raw_, true)) {
     // The same call may just have been entered by its other event: it is this one.
-    TaskCalls& its = task(times_.running(header));
+    TaskCalls& its = task(times_.calling(header));
     if (its.open && its.current->nr == event.nr) return;
   }
   enter(header, event.nr);

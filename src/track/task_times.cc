@@ -27,16 +27,6 @@ void TaskTimes::subscribe(stream::Dispatcher& dispatcher) {
   subscribe(dispatcher, *this);
 }
 
-TaskTimes::Cpu& TaskTimes::cpu(const EventHeader& header) {
-  if (!started_) [[unlikely]] {
-    started_ = true;
-    start_ = header.time;
-  }
-  if (header.cpu >= cpus_.size()) [[unlikely]]
-    cpus_.resize(header.cpu + 1);
-  return cpus_[header.cpu];
-}
-
 TaskLife& TaskTimes::make(Pid pid, Nanoseconds begin, TaskState state) {
   TaskLife& life = lives_.emplace_back();
   life.id = static_cast<std::uint32_t>(lives_.size() - 1);
@@ -137,11 +127,13 @@ bool TaskTimes::settle(TaskLife& life, Cpu& here, CpuId cpu) {
   return migrated;
 }
 
-// Every event proves that its pid runs on its CPU.
-TaskLife& TaskTimes::at(const EventHeader& header) {
+// Its pid runs on that CPU, and that is news.
+TaskLife& TaskTimes::found_running(EventHeader header) {
+  if (!started_) {  // nobody runs anywhere yet, so the first event comes here
+    started_ = true;
+    start_ = header.time;
+  }
   Cpu& here = cpu(header);
-  if (here.current != nullptr && here.current->pid == header.pid) [[likely]]
-    return *here.current;
   const std::size_t known = lives_.size();
   TaskLife& life = find(header.pid, header, here.used ? TaskState::runnable : TaskState::running);
   if (lives_.size() > known && !here.used) {

@@ -45,6 +45,7 @@
 #include "skbtrail/loss.h"
 #include "stream/dispatcher.h"
 #include "track/cpu_context.h"
+#include "track/per_cpu.h"
 #include "track/pid_table.h"
 
 namespace skbtrail::track {
@@ -139,7 +140,7 @@ class TaskTimes {
   // `wakeups`: sched_waking or sched_wakeup can be in this capture. `contexts` tells what
   // interrupts took from a task, without it stolen_ns stays 0. It must see each event first, and
   // live as long.
-  explicit TaskTimes(bool wakeups = true, const CpuContexts* contexts = nullptr)
+  explicit TaskTimes(bool wakeups = true, CpuContexts* contexts = nullptr)
       : wakeups_(wakeups), contexts_(contexts) {}
   TaskTimes(const TaskTimes&) = delete;
   TaskTimes& operator=(const TaskTimes&) = delete;
@@ -172,6 +173,12 @@ class TaskTimes {
 
   // The task that wrote this event, which may be any event: it runs on that CPU.
   const TaskLife& running(const EventHeader& header) { return at(header); }
+  // The same of an event that says that it enters or leaves a call, which `contexts` must be told
+  // of when it does not follow calls itself (CpuContexts::subscribe_interrupts()).
+  const TaskLife& calling(const EventHeader& header) {
+    if (contexts_ != nullptr) contexts_->makes_call(header);
+    return at(header);
+  }
   // What the task with this pid does after the last event; blocked when none was seen yet. Idle
   // tasks have no pid of their own.
   TaskState state(Pid pid) {
@@ -197,8 +204,15 @@ class TaskTimes {
     bool used = false;  // by a task that is gone: the next one did not exist at the start
   };
 
-  Cpu& cpu(const EventHeader& header);
-  TaskLife& at(const EventHeader& header);
+  Cpu& cpu(const EventHeader& header) { return cpus_[header.cpu]; }
+  // Every event proves that its pid runs on its CPU.
+  TaskLife& at(const EventHeader& header) {
+    TaskLife* current = cpu(header).current;
+    if (current != nullptr && current->pid == header.pid) [[likely]]
+      return *current;
+    return found_running(header);
+  }
+  [[gnu::noinline]] TaskLife& found_running(EventHeader header);
   TaskLife& find(Pid pid, const EventHeader& header, TaskState before);
   TaskLife& make(Pid pid, Nanoseconds begin, TaskState state);
   void wake(TaskLife& life, Nanoseconds now);
@@ -214,11 +228,11 @@ class TaskTimes {
   }
 
   bool wakeups_;
-  const CpuContexts* contexts_;
+  CpuContexts* contexts_;
   bool started_ = false;
   Nanoseconds start_ = 0;
   std::uint32_t gaps_ = 0;
-  std::vector<Cpu> cpus_;
+  PerCpu<Cpu> cpus_;
   PidTable<Slot> pids_;
   std::deque<TaskLife> lives_;
   std::vector<TaskLife*> living_;

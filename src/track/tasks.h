@@ -72,7 +72,7 @@ class Tasks {
 
  private:
   static constexpr Pid kNobody = -1;
-  Task& make(Pid pid);
+  [[gnu::noinline]] Task& make(Pid pid);
 
   Task* recent_ = nullptr;  // a task makes several events in a row
   PidTable<Task*> places_;

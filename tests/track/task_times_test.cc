@@ -389,6 +389,40 @@ TEST(TaskTimes, interrupts_steal_from_whoever_runs) {
   }
 }
 
+// A softirq whose exit nobody saw lasts until its task makes a call, or another one does.
+TEST(TaskTimes, a_call_ends_an_interrupt_that_has_no_end) {
+  const Comms comms;
+  CpuContexts follows(comms);
+  CpuContexts told(comms);
+  const auto both = [&](const EventHeader& header, const auto& event) {
+    follows.on(header, event);
+    told.on(header, event);
+  };
+  const auto call = [&](const EventHeader& header) {
+    follows.on(header, SysEnter{});
+    told.makes_call(header);
+  };
+  const auto expect = [&](Nanoseconds now, Nanoseconds taken) {
+    EXPECT_EQ(follows.interrupt_ns(0, now), taken);
+    EXPECT_EQ(told.interrupt_ns(0, now), taken);
+  };
+  SchedSwitch to_seven;
+  to_seven.next_pid = 7;
+  both(EventHeader{100, 0, 0, 0}, to_seven);
+  call({105, 0, 7, 0});
+  both(EventHeader{110, 0, 7, 0}, SoftirqEntry{3});
+  expect(115, 5);
+  call({120, 0, 7, 0});
+  expect(130, 10);
+  both(EventHeader{140, 0, 7, 0}, SoftirqEntry{3});
+  call({150, 0, 9, 0});  // when it came is not known, nor what the time before was
+  expect(160, 10);
+  call({170, 0, 9, 0});
+  both(EventHeader{180, 0, 9, 0}, SoftirqEntry{3});
+  both(EventHeader{182, 0, 9, kFlagSoftirq}, SoftirqExit{3});
+  expect(200, 12);
+}
+
 // What comes out of a damaged file.
 TEST(TaskTimes, nonsense_ends_in_sums_all_the_same) {
   Script script;
@@ -434,6 +468,51 @@ TEST_P(TaskTimesOf, every_task_spends_its_wall_time) {
       EXPECT_EQ(life.unseen_wakeups, 0U) << life.pid << " " << life.comm.view();
     }
   }
+}
+
+// What follows calls itself, and what is told of them by who does.
+struct FollowsCalls {
+  const CpuContexts& all;
+  CpuContexts& told;
+  std::uint64_t calls = 0;
+  std::uint64_t compared = 0;
+
+  void on(const EventHeader& header, const SysEnter&) { call(header); }
+  void on(const EventHeader& header, const SysExit&) { call(header); }
+  void on(const EventHeader& header, const RawSysEnter&) { call(header); }
+  void on(const EventHeader& header, const RawSysExit&) { call(header); }
+  void on(const EventHeader& header, const SchedSwitch&) { compare(header); }
+  void on(const EventHeader& header, const SoftirqExit&) { compare(header); }
+  void call(const EventHeader& header) {
+    told.makes_call(header);
+    ++calls;
+    compare(header);
+  }
+  void compare(const EventHeader& header) {
+    ++compared;
+    ASSERT_EQ(told.interrupt_ns(header.cpu, header.time), all.interrupt_ns(header.cpu, header.time))
+        << "CPU " << header.cpu << " at " << header.time;
+  }
+};
+
+TEST_P(TaskTimesOf, interrupts_take_the_same_whoever_follows_the_calls) {
+  const auto trace = stream::Trace::open(GetParam());
+  ASSERT_TRUE(trace);
+  const Comms comms(trace->file().cmdlines());
+  CpuContexts all(comms);
+  CpuContexts told(comms);
+  FollowsCalls follows{all, told};
+  stream::Dispatcher events(trace->catalog());
+  all.subscribe(events);
+  told.subscribe_interrupts(events);
+  events.subscribe<RawSysEnter>(follows);
+  events.subscribe<RawSysExit>(follows);
+  events.subscribe_family<SysEnter>(follows);
+  events.subscribe_family<SysExit>(follows);
+  events.subscribe<SchedSwitch>(follows);
+  events.subscribe<SoftirqExit>(follows);
+  stream::walk(*trace, events);
+  if (follows.compared == 0) GTEST_SKIP() << "it has no switches, calls or softirqs";
 }
 
 INSTANTIATE_TEST_SUITE_P(Captures, TaskTimesOf, testing::ValuesIn(test::captures()),
