@@ -45,16 +45,30 @@ events_agree() {
   equal "$(report .capture.events)" "$said" 'events against the summary of record'
 }
 
-# What trace-cmd recorded beside us: on each CPU, ours is one unbroken piece of it.
+# What trace-cmd recorded beside us: on each CPU, ours is one unbroken piece of it. For tasks, softirqs
+# and hard interrupts apart: a tracepoint writes into one instance after the other with only preemption
+# off (__DO_TRACE(), include/linux/tracepoint.h), and an interrupt between the two has its own events
+# before the interrupted one in the second instance, behind it in the first.
 agrees_with_tracecmd() {
-  local cpu kinds='net_dev_queue|net_dev_xmit|netif_receive_skb|kfree_skb|consume_skb|napi_poll'
-  trace-cmd report -N -i "$results/tracecmd.dat" 2>/dev/null | event_lines >"$results/tracecmd.txt"
-  for cpu in 000 001; do
-    grep -E "^$cpu ($kinds): " "$results/skbtrail.txt" >"$results/ours.$cpu" || true
-    grep -E "^$cpu ($kinds): " "$results/tracecmd.txt" >"$results/theirs.$cpu" || true
-    is_piece "$results/ours.$cpu" "$results/theirs.$cpu" ||
-      wrong "cpu $cpu: what both recorded differs: diff $results/{ours,theirs}.$cpu"
+  local cpu level kinds='net_dev_queue|net_dev_xmit|netif_receive_skb|kfree_skb|consume_skb|napi_poll'
+  levels_of_file "$results/skbtrail.dat" | grep -E " ($kinds): " >"$results/ours" || true
+  levels_of_file "$results/tracecmd.dat" | grep -E " ($kinds): " >"$results/theirs" || true
+  for cpu in 0 1; do
+    for level in task softirq hardirq; do
+      grep "^$cpu $level " "$results/ours" >"$results/ours.$cpu.$level" || true
+      grep "^$cpu $level " "$results/theirs" >"$results/theirs.$cpu.$level" || true
+      is_piece "$results/ours.$cpu.$level" "$results/theirs.$cpu.$level" ||
+        wrong "cpu $cpu, $level: what both recorded differs: diff $results/{ours,theirs}.$cpu.$level"
+    done
   done
+  at_least 100 "$(wc -l <"$results/ours")" 'events that both recorded'
+}
+
+# "CPU LEVEL EVENT: FIELDS" of every event: the third of the flags behind the CPU says what it was in.
+levels_of_file() {
+  trace-cmd report -N -l -i "$1" 2>/dev/null |
+    sed -nE 's/^.*-[0-9]+ +([0-9]+)..(.)[^ ]* +[0-9]+\.[0-9]+: +([a-z0-9_]+): */\1 \2 \3: /p' |
+    sed -E 's/^([0-9]+) \. /\1 task /; s/^([0-9]+) s /\1 softirq /; s/^([0-9]+) [hHzZ] /\1 hardirq /'
 }
 
 # is_piece OURS THEIRS: the lines of OURS stand in THEIRS, in one piece.
