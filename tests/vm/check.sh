@@ -57,8 +57,9 @@ agrees_with_tracecmd() {
     for level in task softirq hardirq; do
       grep "^$cpu $level " "$results/ours" >"$results/ours.$cpu.$level" || true
       grep "^$cpu $level " "$results/theirs" >"$results/theirs.$cpu.$level" || true
-      is_piece "$results/ours.$cpu.$level" "$results/theirs.$cpu.$level" ||
-        wrong "cpu $cpu, $level: what both recorded differs: diff $results/{ours,theirs}.$cpu.$level"
+      is_piece "$results/ours.$cpu.$level" "$results/theirs.$cpu.$level" && continue
+      wrong "cpu $cpu, $level: what both recorded differs: diff $results/{ours,theirs}.$cpu.$level"
+      diff "$results/ours.$cpu.$level" "$results/theirs.$cpu.$level" | sed 's/^/      /; 20q' || true
     done
   done
   at_least 100 "$(wc -l <"$results/ours")" 'events that both recorded'
