@@ -78,6 +78,9 @@ class Dispatcher {
   // Of all events that somebody subscribed to; some more than once.
   const std::vector<std::uint16_t>& ids() const { return ids_; }
 
+  // Does anybody want events of this type?
+  bool takes(std::uint16_t id) const { return first_route_[id] != nullptr; }
+
   void dispatch(const RawEvent& raw) {
     for (Route* at = first_route_[raw.id]; at != nullptr; at = at->next) at->run(*at, raw);
   }
@@ -91,6 +94,16 @@ class Dispatcher {
   }
   void dispatch_loss(const LossWindow& window) const {
     for (const auto& [target, call] : loss_subscribers_) call(target, window);
+  }
+
+  // `void on_pause()` is called now and then between two events, on the thread of the events.
+  template <class Tracker>
+  void subscribe_pause(Tracker& tracker) {
+    pause_subscribers_.emplace_back(
+        &tracker, [](void* target) { static_cast<Tracker*>(target)->on_pause(); });
+  }
+  void dispatch_pause() const {
+    for (const auto& [target, call] : pause_subscribers_) call(target);
   }
 
   // Records shorter than their format says, by event id.
@@ -193,6 +206,7 @@ class Dispatcher {
   std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;
+  std::vector<std::pair<void*, void (*)(void*)>> pause_subscribers_;
   std::map<std::string, std::string> missing_;
 };
 

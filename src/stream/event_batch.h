@@ -5,6 +5,7 @@
 // more than decoding an event.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -57,13 +58,13 @@ class EventBatch {
   // RawEvent&)`, in order.
   template <class Taker>
   void pass_to(Taker& taker) const {
-    std::size_t next = 0;
-    for (const Loss& loss : losses_) {
-      pass(next, loss.before, taker);
-      taker.dispatch_loss(loss.window);
-      next = loss.before;
-    }
-    pass(next, count_, taker);
+    each_part(taker, [&](std::size_t from, std::size_t to) { pass(from, to, taker); });
+  }
+  // The same for who takes few of them: those with `bool Taker::takes(std::uint16_t id)`. To be
+  // called by the thread that filled the batch.
+  template <class Taker>
+  void pass_taken_to(Taker& taker) const {
+    each_part(taker, [&](std::size_t from, std::size_t to) { pass_taken(from, to, taker); });
   }
 
  private:
@@ -82,6 +83,30 @@ class EventBatch {
     std::memcpy(at, event.data, event.size);
     used_ += event.size;
     return at;
+  }
+
+  // Without a loss between them.
+  template <class Taker, class Pass>
+  void each_part(Taker& taker, Pass pass) const {
+    std::size_t next = 0;
+    for (const Loss& loss : losses_) {
+      pass(next, loss.before);
+      taker.dispatch_loss(loss.window);
+      next = loss.before;
+    }
+    pass(next, count_);
+  }
+
+  // Which of them are taken nobody can predict: they are found first, without a branch for each.
+  template <class Taker>
+  void pass_taken(std::size_t from, std::size_t to, Taker& taker) const {
+    std::array<std::uint16_t, kEvents> taken;
+    std::size_t count = 0;
+    for (std::size_t i = from; i < to; ++i) {
+      taken[count] = static_cast<std::uint16_t>(i);
+      count += taker.takes(events_[i].id) ? 1 : 0;
+    }
+    for (std::size_t i = 0; i < count; ++i) taker.dispatch(events_[taken[i]]);
   }
 
   // Events, and what they say, lie in memory that another core has written or read: asked for in

@@ -32,7 +32,7 @@ void Merge::refill(std::uint32_t leaf) {
   Source& source = sources_[order_[leaf]];
   source.at = 0;
   const void* const memory = source.pages.memory().get();
-  source.count = source.pages.next(source.block, tally_);
+  source.count = source.pages.next(source.room(), tally_);
   if (source.pages.memory().get() != memory) entered_ = true;
   if (source.count == 0) --living_;
   times_[leaf] = source.count == 0 ? kEnded : turn_of(source);

@@ -22,10 +22,6 @@ Merge events_for(const Trace& trace, Dispatchers dispatchers) {
   return merge;
 }
 
-void pass(const EventBatch& batch, Dispatchers dispatchers) {
-  for (Dispatcher* dispatcher : dispatchers) batch.pass_to(*dispatcher);
-}
-
 Census census(const Merge& merge) {
   const ring::Tally& tally = merge.tally();
   std::vector<std::uint64_t> counts;
@@ -51,7 +47,10 @@ Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue
     if (batch == nullptr) break;
     more = merge.fill(*batch);
     queue.filled();
-    pass(*batch, dispatchers.subspan(1));
+    for (Dispatcher* dispatcher : dispatchers.subspan(1)) {
+      batch->pass_taken_to(*dispatcher);
+      dispatcher->dispatch_pause();
+    }
   }
   return census(merge);
 }
@@ -63,7 +62,10 @@ Census read_alone(const Trace& trace, Dispatchers dispatchers) {
   while (more) {
     batch.clear();
     more = merge.fill(batch);
-    pass(batch, dispatchers);
+    for (Dispatcher* dispatcher : dispatchers) {
+      batch.pass_to(*dispatcher);
+      dispatcher->dispatch_pause();
+    }
   }
   return census(merge);
 }
@@ -76,6 +78,7 @@ void take_events(EventQueue& queue, Dispatcher& dispatcher) {
   while (const EventBatch* batch = queue.next_filled()) {
     batch->pass_to(dispatcher);
     queue.emptied();
+    dispatcher.dispatch_pause();
   }
 }
 

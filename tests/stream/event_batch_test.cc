@@ -155,6 +155,42 @@ TEST(EventQueue, a_gap_comes_right_before_its_event) {
   }
 }
 
+TEST(EventBatch, who_takes_few_gets_those_and_every_gap) {
+  struct Few : Taken {
+    bool takes(std::uint16_t id) const { return id % 3 == 0; }
+    void dispatch(const RawEvent& raw) {
+      if (takes(raw.id)) Taken::dispatch(raw);
+    }
+  };
+  struct Asked : Few {  // must not be given anything else
+    void dispatch(const RawEvent& raw) {
+      EXPECT_TRUE(takes(raw.id));
+      Taken::dispatch(raw);
+    }
+  };
+  const std::vector<std::uint8_t> page(16);
+  EventBatch batch(true);
+  batch.clear();
+  for (std::size_t i = 0; i < EventBatch::kEvents; ++i) {
+    RawEvent event = event_at(i, page);
+    event.id = static_cast<std::uint16_t>(i * i % 31);
+    ASSERT_TRUE(batch.has_room(event));
+    if (i % 100 == 7) batch.lost({1, i, i, i});
+    batch.add(event);
+  }
+  Few all;
+  batch.pass_to(all);
+  Asked few;
+  batch.pass_taken_to(few);
+  EXPECT_GT(few.times.size(), 100U);
+  EXPECT_EQ(few.times, all.times);
+  ASSERT_EQ(few.losses.size(), all.losses.size());
+  for (std::size_t i = 0; i < few.losses.size(); ++i) {
+    EXPECT_EQ(few.losses[i].first, all.losses[i].first);
+    EXPECT_EQ(few.losses[i].second.events, all.losses[i].second.events);
+  }
+}
+
 TEST(EventQueue, who_puts_learns_that_nobody_takes) {
   const std::vector<std::uint8_t> page(16);
   EventQueue queue(8, EventBatch(true));

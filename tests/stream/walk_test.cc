@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "event/irq.h"
 #include "event/net.h"
@@ -55,6 +57,39 @@ TEST_F(Walk, each_sees_what_it_wants_in_order) {
   EXPECT_FALSE(receives.times.empty());
   EXPECT_EQ(receives.times, times_of({"net:netif_receive_skb"}));
   EXPECT_EQ(others.times, times_of({"net:net_dev_queue", "skb:consume_skb"}));
+}
+
+// Whoever hands something from one thread to the other does it then.
+TEST_F(Walk, pauses_are_on_the_thread_of_the_events) {
+  struct Paused : Times {
+    std::set<std::thread::id> events, pauses;
+    std::vector<std::size_t> seen;  // events before each pause
+    void on(const EventHeader& header, const NetifReceiveSkb& event) {
+      events.insert(std::this_thread::get_id());
+      Times::on(header, event);
+    }
+    void on_pause() {
+      pauses.insert(std::this_thread::get_id());
+      seen.push_back(times.size());
+    }
+  };
+  const Trace large = *Trace::open(test::data_file("6.12-nginx_contended.dat"));  // some batches
+  Paused front, beside;
+  Dispatcher first(large.catalog());
+  first.subscribe<NetifReceiveSkb>(front);
+  first.subscribe_pause(front);
+  Dispatcher second(large.catalog());
+  second.subscribe<NetifReceiveSkb>(beside);
+  second.subscribe_pause(beside);
+  Dispatcher* const all[] = {&first, &second};
+  walk(large, all);
+  for (const Paused* paused : {&front, &beside}) {
+    ASSERT_GT(paused->seen.size(), 2U);
+    EXPECT_EQ(paused->seen.back(), paused->times.size()) << "nothing comes after the last one";
+    EXPECT_LT(paused->seen.front(), paused->times.size());
+    EXPECT_EQ(paused->events, paused->pauses);
+    EXPECT_EQ(paused->pauses.size(), 1U);
+  }
 }
 
 TEST_F(Walk, the_census_counts_every_event_once) {
