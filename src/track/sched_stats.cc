@@ -105,8 +105,7 @@ void SchedStats::leave(SchedTask& prev, const EventHeader& header, const SchedSw
   count(prev.proc, header.time, voluntary);
   prev.slept = voluntary;
   if (voluntary) {
-    prev.place = {prev.call, static_cast<std::uint32_t>(event.prev_state)};
-    ++prev.waits[prev.place].switches;
+    ++wait_in(prev, {prev.call, static_cast<std::uint32_t>(event.prev_state)}).switches;
   } else {
     ++prev.takers[change.next->id];
   }
@@ -131,7 +130,7 @@ void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwit
     }
     if (next.slept) {
       next.blocked.add(off.blocked_ns);
-      next.waits[next.place].blocked_ns += off.blocked_ns;
+      next.wait->blocked_ns += off.blocked_ns;
     }
   } else if (change.next->switches > 0) {
     ++next.left_out;
@@ -141,7 +140,7 @@ void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwit
     next.woken_at = next.early_woken_at;
   }
   if (next.waker.kind != WakerKind::nobody) {
-    ++next.wakers[next.waker];
+    woken_by(next, next.waker);
     ++next.woken;
   }
   next.early_waker = {};

@@ -88,7 +88,12 @@ struct SchedTask {
   std::int32_t call = WaitPlace::kNoCall;
   std::uint32_t call_gaps = 0;  // TaskLife::gaps when `call` was known
   bool slept = false;           // its last switch away was voluntary
+  // The place it slept in last, and who woke it last, are mostly those of the time before: found
+  // again without a search.
   WaitPlace place;
+  WaitCount* wait = nullptr;  // in `waits`, of `place`
+  Waker counted;
+  std::uint64_t* count = nullptr;  // in `wakers`, of `counted`
   Waker waker, early_waker;
   Nanoseconds woken_at = 0, early_woken_at = 0;
   TaskClock off;  // before it runs now
@@ -164,6 +169,20 @@ class SchedStats {
   [[gnu::noinline]] SchedTask& make_task(const TaskLife& life);
   void add_readings(SchedTask& task);
   static void count(ProcCount& proc, Nanoseconds time, bool voluntary);
+  static WaitCount& wait_in(SchedTask& task, const WaitPlace& place) {
+    if (task.wait == nullptr || !(task.place == place)) {
+      task.place = place;
+      task.wait = &task.waits[place];  // the only place where `waits` grows
+    }
+    return *task.wait;
+  }
+  static void woken_by(SchedTask& task, const Waker& waker) {
+    if (task.count == nullptr || !(task.counted == waker)) {
+      task.counted = waker;
+      task.count = &task.wakers[waker];  // the only place where `wakers` grows
+    }
+    ++*task.count;
+  }
   void leave(SchedTask& prev, const EventHeader& header, const SchedSwitch& event,
              const TaskSwitch& change);
   void come(SchedTask& next, const EventHeader& header, const TaskSwitch& change);

@@ -159,7 +159,7 @@ TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
   prev.at_switch = prev.clock;
   prev.seen_switch = true;
   ++prev.switches;
-  if (prev.comm.view() != event.prev_comm) prev.comm.set(event.prev_comm);
+  if (!prev.comm.is(event.prev_comm)) prev.comm.set(event.prev_comm);
   if (is_dead(event.prev_state) && prev.pid != 0) end(prev, now);
   here.current = nullptr;
 
@@ -180,7 +180,7 @@ TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
   result.off = next.clock - next.at_switch;
   next.at_switch = next.clock;
   next.seen_switch = true;
-  if (next.comm.view() != event.next_comm) next.comm.set(event.next_comm);
+  if (!next.comm.is(event.next_comm)) next.comm.set(event.next_comm);
   result.migrated = settle(next, here, header.cpu);
   return result;
 }

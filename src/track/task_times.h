@@ -81,6 +81,12 @@ struct TaskClock {
 class Comm {
  public:
   std::string_view view() const { return {text_.data(), ::strnlen(text_.data(), text_.size())}; }
+  // Of a name without a NUL.
+  bool is(std::string_view name) const {
+    return name.size() <= text_.size() &&
+           std::memcmp(text_.data(), name.data(), name.size()) == 0 &&
+           (name.size() == text_.size() || text_[name.size()] == '\0');
+  }
   void set(std::string_view name) {
     if (name.size() > text_.size()) name = name.substr(0, text_.size());
     text_ = {};
