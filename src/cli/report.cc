@@ -8,9 +8,17 @@
 #include "cli/run_verb.h"
 #include "cli/sched_walk.h"
 #include "cli/verb.h"
+#include "track/leg_relay.h"
 
 namespace skbtrail::cli {
 namespace {
+
+// Legs are counted on the thread that reads.
+struct LegsBeside {
+  track::LegRelay relay;
+  track::LegStats stats;
+  void on_pause() { relay.hand_to(stats); }
+};
 
 Arguments make_arguments() {
   Arguments arguments(
@@ -31,19 +39,18 @@ Result<int> run_report(const Input& input) {
 
   NoPackets none;
   PacketWalk walk(*trace, none);
-  track::LegStats legs;
+  LegsBeside legs;
   track::PollStats polls(walk.devices());
-  track::DeviceTraffic traffic;
-  walk.also_tell<track::LegSink>(legs);
+  walk.also_tell<track::LegSink>(legs.relay);
   walk.also_tell<track::RunSink>(polls);
   std::optional<SchedWalk> tasks;
   if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
   // What needs no packets goes with the thread that reads.
   stream::Dispatcher no_tasks(trace->catalog());
   stream::Dispatcher& beside = tasks ? tasks->events() : no_tasks;
-  beside.subscribe<NetifReceiveSkb>(traffic);
-  beside.subscribe<NetDevQueue>(traffic);
+  beside.subscribe_pause(legs);
   track::CaptureFacts facts = walk.run(&beside);
+  legs.relay.hand_rest_to(legs.stats);
   // From here on nothing but results.
 
   std::optional<report::SchedReport> scheduling;
@@ -56,8 +63,8 @@ Result<int> run_report(const Input& input) {
   const int status = exit_status(facts, input.strict);
   const track::PacketTracker& tracker = walk.tracker();
   report::ReportResult result = report::make_report(
-      std::move(facts), {traffic, legs, polls, tracker.counters(), tracker.send_counters(),
-                         tracker.delivery_counters(), walk.names()});
+      std::move(facts), {tracker.traffic(), legs.stats, polls, tracker.counters(),
+                         tracker.send_counters(), tracker.delivery_counters(), walk.names()});
   result.tasks = std::move(scheduling);
   TextWriter out(STDOUT_FILENO);
   if (input.format == Format::json) {

@@ -60,6 +60,8 @@ class StageTimes {
     if (!has(stage)) set(stage, time);
   }
   void clear(Stage stage) { set(stage, 0); }
+  // By stage.
+  const std::array<Nanoseconds, kStages>& times() const { return times_; }
   // Which it passed: bit N for stage N.
   std::uint32_t reached() const { return reached_; }
 

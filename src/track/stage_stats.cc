@@ -9,19 +9,15 @@ namespace {
 // Calls visit.interval(from, to, duration) for every interval of the leg. A stage that was reached
 // before the one it follows counts as not reached: visit.backwards(stage).
 template <class Visit>
-void each_interval(const Leg& leg, Visit& visit) {
-  // From the first stage of its direction to the last; which were reached is hard to predict, so no
-  // branch for each of them.
-  const bool sent = leg.direction == LegDirection::tx;
-  const auto first = static_cast<unsigned>(sent ? Stage::send : Stage::irq);
-  const auto last = static_cast<unsigned>(sent ? Stage::complete : Stage::ret);
-  std::uint32_t stages = leg.stages.reached() & ((2U << last) - (1U << first));
+void each_interval(const EndedLeg& leg, Visit& visit) {
+  // Which were reached is hard to predict, so no branch for each of them.
+  std::uint32_t stages = leg.reached();
   if (stages == 0) return;
   auto before = static_cast<Stage>(std::countr_zero(stages));
-  Nanoseconds time = leg.stages[before];
+  Nanoseconds time = leg[before];
   for (stages &= stages - 1; stages != 0; stages &= stages - 1) {
     const auto stage = static_cast<Stage>(std::countr_zero(stages));
-    const Nanoseconds reached = leg.stages[stage];
+    const Nanoseconds reached = leg[stage];
     if (reached < time) [[unlikely]] {
       visit.backwards(stage);
       continue;
@@ -39,7 +35,7 @@ bool is_its_own(Stage to) {
 
 }  // namespace
 
-void StageStats::add(const Leg& leg) {
+void StageStats::add(const EndedLeg& leg) {
   const auto device = static_cast<std::size_t>(leg.device);
   if (device >= devices_.size()) [[unlikely]]
     devices_.resize(device + 1);
@@ -62,7 +58,7 @@ void StageStats::add(const Leg& leg) {
     keep(leg, add.duration);
 }
 
-void StageStats::keep(const Leg& leg, Nanoseconds duration) {
+void StageStats::keep(const EndedLeg& leg, Nanoseconds duration) {
   SlowLeg slow;
   slow.duration = duration;
   slow.skbaddr = leg.skbaddr;
@@ -72,11 +68,11 @@ void StageStats::keep(const Leg& leg, Nanoseconds duration) {
   slow.pid = leg.pid;
   slow.outcome = leg.outcome;
   struct Longest {
-    const Leg& leg;
+    const EndedLeg& leg;
     SlowLeg& slow;
 
     void interval(Stage from, Stage to, Nanoseconds its_duration) {
-      if (slow.begin == 0) slow.begin = leg.stages[from];
+      if (slow.begin == 0) slow.begin = leg[from];
       if (!is_its_own(to) || its_duration <= slow.longest) return;
       slow.from = from;
       slow.to = to;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/histogram.h"
-#include "track/packet.h"
+#include "track/ended_leg.h"
 
 namespace skbtrail::track {
 
@@ -61,7 +61,7 @@ class StageStats {
   static constexpr std::size_t kSlowest = 10;
 
   // A leg that did not live in a gap.
-  void add(const Leg& leg);
+  void add(const EndedLeg& leg);
 
   // By DeviceId.
   const std::vector<IntervalTable>& devices() const { return devices_; }
@@ -73,7 +73,7 @@ class StageStats {
   std::uint64_t completed_early() const { return completed_early_; }
 
  private:
-  [[gnu::noinline]] void keep(const Leg& leg, Nanoseconds duration);
+  [[gnu::noinline]] void keep(const EndedLeg& leg, Nanoseconds duration);
 
   std::vector<IntervalTable> devices_;
   std::vector<SlowLeg> slowest_;

@@ -4,7 +4,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 
-#include "track/packet.h"
+#include "track/ended_leg.h"
 
 namespace skbtrail::track {
 
@@ -17,10 +17,10 @@ struct WakeupCounts {
 class Wakeups {
  public:
   // A delivered leg, in the order in which they are delivered to a task.
-  void add(const Leg& leg) {
+  void add(const EndedLeg& leg) {
     ++counts_.delivered;
-    const Nanoseconds wake = leg.stages[Stage::wake];
-    if (wake == 0) return;
+    if (!leg.has(Stage::wake)) return;
+    const Nanoseconds wake = leg[Stage::wake];
     ++counts_.after_wakeup;
     Nanoseconds& last = last_[leg.pid];
     if (wake != last) ++counts_.wakeups;

@@ -165,6 +165,21 @@ class LegFigures : public ::testing::TestWithParam<std::filesystem::path> {
   track::LegStats stats;
 };
 
+TEST_P(LegFigures, an_ended_leg_has_the_stages_of_its_direction) {
+  for (const Leg* leg : all) {
+    const bool sent = leg->direction == LegDirection::tx;
+    const track::EndedLeg ended = *leg;
+    for (std::size_t i = 0; i < track::kStages; ++i) {
+      const auto stage = static_cast<Stage>(i);
+      const bool is_its_own =
+          stage != Stage::blocked && (stage <= Stage::complete) == sent && leg->stages.has(stage);
+      ASSERT_EQ(ended.has(stage), is_its_own) << track::name(stage);
+      if (!is_its_own) continue;
+      ASSERT_EQ(ended[stage], leg->stages[stage]) << track::name(stage);
+    }
+  }
+}
+
 TEST_P(LegFigures, percentiles_are_those_of_the_sorted_durations) {
   using Key = std::tuple<LegDirection, track::DeviceId, Stage, Stage>;
   std::map<Key, std::vector<Nanoseconds>> durations;

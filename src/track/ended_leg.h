@@ -1,0 +1,73 @@
+// What the figures of a report need of a leg that has ended: a third of it, so that it costs little
+// to hand it to another thread (track/leg_relay.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "track/packet.h"
+
+namespace skbtrail::track {
+
+struct EndedLeg {
+  // NOLINTNEXTLINE(google-explicit-constructor): a leg that has ended is one
+  EndedLeg(const Leg& leg)
+      : direction(leg.direction),
+        outcome(leg.outcome),
+        cause(leg.cause),
+        crossed_loss(leg.crossed_loss),
+        device(leg.device),
+        cpu(leg.cpu),
+        stack_cpu(leg.stack_cpu),
+        reader_cpu(leg.reader_cpu),
+        len(leg.len),
+        pid(leg.pid),
+        segments(leg.segments),
+        reason(leg.reason),
+        location(leg.location),
+        skbaddr(leg.skbaddr) {
+    const auto last = static_cast<unsigned>(sent() ? Stage::complete : Stage::ret);
+    reached_ = leg.stages.reached() & ((2U << last) - (1U << first()));
+    // All of them, a direction's or a few more: which were reached is hard to predict.
+    std::memcpy(times_.data(), leg.stages.times().data() + first(), sizeof times_);
+  }
+
+  LegDirection direction;
+  Outcome outcome;
+  UnknownCause cause;
+  bool crossed_loss;
+  DeviceId device;
+  CpuId cpu;  // of its birth
+  CpuId stack_cpu;
+  CpuId reader_cpu;
+  std::uint32_t len;
+  Pid pid;
+  std::uint32_t segments;
+  std::optional<std::uint32_t> reason;
+  std::uint64_t location;
+  SkbAddr skbaddr;
+
+  // Stages of its own direction: of a received leg none of its sending, and not `blocked`.
+  std::uint32_t reached() const { return reached_; }  // bit N for stage N
+  bool has(Stage stage) const { return (reached_ >> static_cast<unsigned>(stage) & 1) != 0; }
+  // Of one that it has.
+  Nanoseconds operator[](Stage stage) const {
+    return times_[static_cast<std::size_t>(stage) - first()];
+  }
+
+ private:
+  static constexpr std::size_t kMostStages = 12;  // of a direction: irq to ret
+  static_assert(static_cast<std::size_t>(Stage::ret) - static_cast<std::size_t>(Stage::irq) + 1 ==
+                kMostStages);
+  static_assert(static_cast<std::size_t>(Stage::ret) < kStages);
+
+  bool sent() const { return direction == LegDirection::tx; }
+  std::size_t first() const { return static_cast<std::size_t>(sent() ? Stage::send : Stage::irq); }
+
+  std::uint32_t reached_;
+  std::array<Nanoseconds, kMostStages> times_;
+};
+
+}  // namespace skbtrail::track
