@@ -29,8 +29,8 @@ DirectionRow direction_row(const track::DirectionStats& stats) {
   return row;
 }
 
-std::vector<DeviceRow> device_rows(const track::DeviceTraffic& traffic) {
-  const track::Devices& devices = traffic.devices();
+std::vector<DeviceRow> device_rows(const track::DeviceTraffic& traffic,
+                                   const track::Devices& devices) {
   std::vector<DeviceRow> rows;
   const auto at = [](const std::vector<track::DeviceCount>& counts, std::size_t id) {
     return id < counts.size() ? counts[id] : track::DeviceCount();
@@ -159,7 +159,7 @@ ReportResult make_report(track::CaptureFacts capture, const ReportSources& sourc
   const track::LegStats& legs = sources.legs;
   ReportResult report;
   report.capture = std::move(capture);
-  report.devices = device_rows(sources.traffic);
+  report.devices = device_rows(sources.traffic, sources.names.devices);
   report.rx = direction_row(legs.rx());
   report.tx = direction_row(legs.tx());
   add_drops("rx", legs.rx(), names, report.drops);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "event/net.h"
 #include "track/names.h"
 
 namespace skbtrail::track {
@@ -16,24 +15,23 @@ struct DeviceCount {
 
 class DeviceTraffic {
  public:
-  void on(const EventHeader& header, const NetifReceiveSkb& event) { count(rx_, header, event); }
-  void on(const EventHeader& header, const NetDevQueue& event) { count(tx_, header, event); }
+  // A netif_receive_skb, a net_dev_queue.
+  void received(DeviceId device, std::uint32_t len) { count(rx_, device, len); }
+  void sent(DeviceId device, std::uint32_t len) { count(tx_, device, len); }
 
-  const Devices& devices() const { return devices_; }
-  // Both by DeviceId, of these devices.
+  // Both by DeviceId, as far as ids go.
   const std::vector<DeviceCount>& rx() const { return rx_; }
   const std::vector<DeviceCount>& tx() const { return tx_; }
 
  private:
-  void count(std::vector<DeviceCount>& counts, const EventHeader& header,
-             const NetDevEvent& event) {
-    const auto device = static_cast<std::size_t>(devices_.id(event.device, header.time));
-    if (device >= counts.size()) counts.resize(device + 1);
-    ++counts[device].packets;
-    counts[device].bytes += event.len;
+  static void count(std::vector<DeviceCount>& counts, DeviceId device, std::uint32_t len) {
+    const auto at = static_cast<std::size_t>(device);
+    if (at >= counts.size()) [[unlikely]]
+      counts.resize(at + 1);
+    ++counts[at].packets;
+    counts[at].bytes += len;
   }
 
-  Devices devices_;
   std::vector<DeviceCount> rx_, tx_;
 };
 

@@ -113,7 +113,9 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   delivery_.moves_on(header.cpu);
-  const LiveLeg* leg = receiver_.stack(header, event);
+  const DeviceId device = devices_.id(event.device, header.time);
+  traffic_.received(device, event.len);
+  const LiveLeg* leg = receiver_.stack(header, event, device);
   if (runs_ != nullptr) runs_->received(header, receiver_.context(header.cpu), event, leg);
 }
 
@@ -121,6 +123,7 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) 
 
 void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   const DeviceId device = devices_.id(event.device, header.time);
+  traffic_.sent(device, event.len);
   if (sender_.is_stacked(header, event, device)) return;
   LiveLeg* from = legs_.find(event.skbaddr).leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;

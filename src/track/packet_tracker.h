@@ -19,6 +19,7 @@
 #include "event/tcp.h"
 #include "stream/dispatcher.h"
 #include "track/delivery.h"
+#include "track/device_count.h"
 #include "track/drop_reasons.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
@@ -96,6 +97,7 @@ class PacketTracker {
   const LegCounters& counters() const { return legs_.counters(); }
   const SendCounters& send_counters() const { return sender_.counters(); }
   const DeliveryCounters& delivery_counters() const { return delivery_.counters(); }
+  const DeviceTraffic& traffic() const { return traffic_; }
   // Frees of skbs that were no packet we know: unix, netlink, taps.
   std::uint64_t unknown_ends() const { return unknown_ends_; }
 
@@ -110,6 +112,7 @@ class PacketTracker {
   Receiver receiver_;
   Sender sender_;
   Delivery delivery_;
+  DeviceTraffic traffic_;
   std::uint64_t unknown_ends_ = 0;
 };
 

@@ -189,9 +189,8 @@ void Receiver::handed_over(const EventHeader& header, SkbAddr address, std::stri
   enter(header, cpu, address, id, len);
 }
 
-LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event) {
+LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
   Cpu& cpu = this->cpu(header.cpu);
-  const DeviceId device = devices_.id(event.device, header.time);
   cpu.context.receive(header);
   if (cpu.has_processed) {
     ++cpu.batch;

@@ -47,7 +47,7 @@ class Receiver {
   void handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
                    std::uint32_t len);
   // Its leg; null when it is a hop of one that was received before.
-  LiveLeg* stack(const EventHeader& header, const NetifReceiveSkb& event);
+  LiveLeg* stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device);
 
   // The leg a tcp_probe is about; null when it is none we know. It waits no longer. `coalesced` are
   // those behind it whose data is in the event's data_len, in order; valid until the next call.
