@@ -40,14 +40,14 @@ Result<int> run_report(const Input& input) {
   NoPackets none;
   PacketWalk walk(*trace, none);
   LegsBeside legs;
-  track::PollStats polls(walk.devices());
+  track::PollStats polls;
   walk.also_tell<track::LegSink>(legs.relay);
-  walk.also_tell<track::RunSink>(polls);
   std::optional<SchedWalk> tasks;
   if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
   // What needs no packets goes with the thread that reads.
   stream::Dispatcher no_tasks(trace->catalog());
   stream::Dispatcher& beside = tasks ? tasks->events() : no_tasks;
+  polls.subscribe(beside);
   beside.subscribe_pause(legs);
   track::CaptureFacts facts = walk.run(&beside);
   legs.relay.hand_rest_to(legs.stats);

@@ -112,7 +112,8 @@ SlowestTable slowest_table(std::string_view direction, std::span<const track::Sl
   return table;
 }
 
-std::vector<PollRow> poll_rows(const track::PollStats& stats, const track::Devices& devices) {
+std::vector<PollRow> poll_rows(const track::PollStats& stats) {
+  const track::Devices& devices = stats.names();
   std::vector<PollRow> rows;
   for (std::size_t id = 0; id < stats.devices().size(); ++id) {
     const track::PollCounts& counts = stats.devices()[id];
@@ -169,7 +170,7 @@ ReportResult make_report(track::CaptureFacts capture, const ReportSources& sourc
   report.stages = stage_rows(legs, names.devices);
   report.slowest.push_back(slowest_table("rx", legs.rx().stages.slowest(), names));
   report.slowest.push_back(slowest_table("tx", legs.tx().stages.slowest(), names));
-  report.polls = poll_rows(sources.polls, names.devices);
+  report.polls = poll_rows(sources.polls);
   report.runs = run_row(sources.polls.polls_per_run());
   report.cpus = legs.cpu_ways().ways();
   report.wakeups = legs.wakeups().counts();

@@ -124,8 +124,9 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) 
 void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   const DeviceId device = devices_.id(event.device, header.time);
   traffic_.sent(device, event.len);
-  if (sender_.is_stacked(header, event, device)) return;
-  LiveLeg* from = legs_.find(event.skbaddr).leg;
+  const LegTable::Found found = legs_.find(event.skbaddr);
+  if (sender_.is_stacked(header, found, device)) return;
+  LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
   receiver_.processed(header, from);
   if (from != nullptr && receiver_.is_forward(header, *from, device, event.len)) {

@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "event/irq.h"
+#include "event/net.h"
+#include "skbtrail/event.h"
+#include "skbtrail/loss.h"
+#include "stream/dispatcher.h"
 #include "track/names.h"
 #include "track/per_cpu.h"
-#include "track/run_sink.h"
 
 namespace skbtrail::track {
 
@@ -19,26 +23,28 @@ struct PollCounts {                // of one device
   std::uint64_t in_softirq = 0;  // the others: by a NAPI thread, or busy polling
 };
 
-class PollStats : public RunSink {
+class PollStats {
  public:
-  explicit PollStats(Devices& devices) : devices_(devices) {}
+  // To everything below.
+  void subscribe(stream::Dispatcher& dispatcher);
 
-  void run_began(const EventHeader&, const NetRxContext&) override;
-  void polled(const EventHeader&, const NetRxContext&, const NapiPoll&) override;
-  void run_ended(const EventHeader&, const NetRxContext&) override;
-  void lost(const LossWindow&) override;
+  void on(const EventHeader&, const SoftirqEntry&);
+  void on(const EventHeader&, const SoftirqExit&);
+  void on(const EventHeader&, const NapiPoll&);
+  void on_loss(const LossWindow&);
 
-  const std::vector<PollCounts>& devices() const { return by_device_; }  // by DeviceId
+  const Devices& names() const { return names_; }                        // of its own
+  const std::vector<PollCounts>& devices() const { return by_device_; }  // by DeviceId of these
   const Histogram& polls_per_run() const { return polls_per_run_; }      // whole runs of NET_RX
 
  private:
   struct Cpu {
-    bool running = false;  // a run whose beginning was seen
+    bool running = false;  // NET_RX, and its beginning was seen
     std::uint32_t polls = 0;
   };
-  Cpu& cpu(CpuId id) { return cpus_[id]; }
+  void end_run(Cpu& cpu);
 
-  Devices& devices_;
+  Devices names_;
   PerCpu<Cpu> cpus_;
   std::vector<PollCounts> by_device_;
   Histogram polls_per_run_;

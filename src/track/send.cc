@@ -56,13 +56,12 @@ bool on_its_way(const LiveLeg& leg) {
 
 }  // namespace
 
-bool Sender::is_stacked(const EventHeader& header, const NetDevQueue& event, DeviceId device) {
-  const LegTable::Found found = legs_.find(event.skbaddr);
+bool Sender::is_stacked(const EventHeader& header, const LegTable::Found& found, DeviceId device) {
   LiveLeg* leg = found.leg;
   if (leg == nullptr || found.segment || leg->direction != LegDirection::tx) return false;
   const std::vector<OpenStart>& starts = cpu(header.cpu).starts;
   const bool stacked = std::any_of(starts.begin(), starts.end(), [&](const OpenStart& open) {
-    return open.skbaddr == event.skbaddr && open.leg.get() == leg;
+    return open.skbaddr == leg->skbaddr && open.leg.get() == leg;
   });
   if (!stacked) return false;
   ++leg->hops;

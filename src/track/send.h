@@ -33,8 +33,9 @@ class Sender {
   Sender(LegTable& legs, Devices& devices, bool has_start_xmit)
       : legs_(legs), devices_(devices), has_start_xmit_(has_start_xmit) {}
 
-  // Is this net_dev_queue the address on a stacked device? Then nothing new is born.
-  bool is_stacked(const EventHeader& header, const NetDevQueue& event, DeviceId device);
+  // Is a net_dev_queue, who has its address is found, that of a stacked device? Then nothing new is
+  // born.
+  bool is_stacked(const EventHeader& header, const LegTable::Found& found, DeviceId device);
   void queued(LiveLeg& leg, const EventHeader& header, DeviceId device);
   void enqueue(const EventHeader& header, const QdiscEnqueue& event);
   void dequeue(const EventHeader& header, const QdiscDequeue& event);

@@ -21,8 +21,7 @@ struct NoHunks : track::HunkSink {
 // Hunks and figures in one walk, which a verb never needs.
 class Both : public track::LegSink, public track::RunSink {
  public:
-  Both(track::LegStats& legs, track::ReceiveHunks& hunks, track::PollStats& polls)
-      : legs_(legs), hunks_(hunks), polls_(polls) {}
+  Both(track::LegStats& legs, track::ReceiveHunks& hunks) : legs_(legs), hunks_(hunks) {}
 
   void leg_ended(const track::Leg& leg) override {
     legs_.leg_ended(leg);
@@ -30,7 +29,6 @@ class Both : public track::LegSink, public track::RunSink {
   }
   void run_began(const EventHeader& header, const track::NetRxContext& run) override {
     hunks_.run_began(header, run);
-    polls_.run_began(header, run);
   }
   void received(const EventHeader& header, const track::NetRxContext& run,
                 const NetifReceiveSkb& event, const track::Leg* leg) override {
@@ -39,21 +37,15 @@ class Both : public track::LegSink, public track::RunSink {
   void polled(const EventHeader& header, const track::NetRxContext& run,
               const NapiPoll& event) override {
     hunks_.polled(header, run, event);
-    polls_.polled(header, run, event);
   }
   void run_ended(const EventHeader& header, const track::NetRxContext& run) override {
     hunks_.run_ended(header, run);
-    polls_.run_ended(header, run);
   }
-  void lost(const LossWindow& window) override {
-    hunks_.lost(window);
-    polls_.lost(window);
-  }
+  void lost(const LossWindow& window) override { hunks_.lost(window); }
 
  private:
   track::LegStats& legs_;
   track::ReceiveHunks& hunks_;
-  track::PollStats& polls_;
 };
 
 }  // namespace
@@ -73,13 +65,14 @@ Analysis analyse(Result<stream::Trace> trace) {
   track::PacketTracker tracker(devices, comms, reasons, flows, packets,
                                cli::packet_events(trace->catalog()));
   track::LegStats legs;
-  track::PollStats polls(devices);
+  track::PollStats polls;
   track::ReceiveHunks hunks(devices, comms, printed);
-  Both both(legs, hunks, polls);
+  Both both(legs, hunks);
   tracker.also_tell(static_cast<track::LegSink&>(both));
   tracker.also_tell(static_cast<track::RunSink&>(both));
   stream::Dispatcher events(trace->catalog());
   tracker.subscribe(events);
+  polls.subscribe(events);
   track::CaptureFacts facts = cli::start_facts(*trace);
   cli::run_events(*trace, {&events}, facts);
   tracker.finish();

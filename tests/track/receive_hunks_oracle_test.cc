@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/packet_walk.h"
+#include "stream/walk.h"
 #include "support/event_log.h"
 #include "support/files.h"
 #include "support/oracle.h"
@@ -153,10 +154,10 @@ TEST_P(HunkOracle, segments) {
 
 TEST_P(HunkOracle, polls_and_runs) {
   const auto again = open();
-  cli::PacketWalk second(*again, none);
-  track::PollStats polls(second.devices());
-  second.also_tell<track::RunSink>(polls);
-  second.run();
+  track::PollStats polls;
+  stream::Dispatcher events(again->catalog());
+  polls.subscribe(events);
+  stream::walk(*again, events);
   struct Counts {
     std::uint64_t polls = 0, work = 0, empty = 0;
     bool operator==(const Counts&) const = default;
@@ -180,7 +181,7 @@ TEST_P(HunkOracle, polls_and_runs) {
   for (std::size_t id = 0; id < polls.devices().size(); ++id) {
     const track::PollCounts& counts = polls.devices()[id];
     if (counts.work.count() == 0) continue;
-    found[std::string(second.devices().name(track::DeviceId{static_cast<std::uint16_t>(id)}))] = {
+    found[std::string(polls.names().name(track::DeviceId{static_cast<std::uint16_t>(id)}))] = {
         counts.work.count(), counts.work.total(), counts.empty};
   }
   EXPECT_EQ(found, expected);

@@ -300,19 +300,18 @@ TEST_F(Hunks, so_many_wait_and_no_more) {
 
 // ------------------------------------------------------------------------------ figures of polls
 
-class Polls : public ::testing::Test, protected TrackerScript {
+class Polls : public ::testing::Test {
  protected:
-  Polls() { tracker.also_tell(static_cast<track::RunSink&>(stats)); }
   void run(Nanoseconds time, std::initializer_list<std::int32_t> polls) {
-    tracker.on(at(time), SoftirqEntry{kNetRxSoftirq});
+    stats.on(at(time), SoftirqEntry{kNetRxSoftirq});
     for (const std::int32_t work : polls) {
-      tracker.on(at(++time), NapiPoll{NapiAddr{1}, "eth0", work, 64});
+      stats.on(at(++time), NapiPoll{NapiAddr{1}, "eth0", work, 64});
     }
-    tracker.on(at(++time), SoftirqExit{kNetRxSoftirq});
+    stats.on(at(++time), SoftirqExit{kNetRxSoftirq});
   }
   const track::PollCounts& eth0() { return stats.devices().at(1); }
 
-  track::PollStats stats{devices};
+  track::PollStats stats;
 };
 
 TEST_F(Polls, are_counted_by_device_and_run) {
@@ -331,16 +330,16 @@ TEST_F(Polls, are_counted_by_device_and_run) {
 }
 
 TEST_F(Polls, of_a_napi_thread_are_in_no_run) {
-  tracker.on(at(100, 0, kFlagBhOff, 33), NapiPoll{NapiAddr{1}, "eth0", 5, 64});
+  stats.on(at(100, 0, kFlagBhOff, 33), NapiPoll{NapiAddr{1}, "eth0", 5, 64});
   EXPECT_EQ(eth0().work.count(), 1U);
   EXPECT_EQ(eth0().in_softirq, 0U);
   EXPECT_EQ(stats.polls_per_run().count(), 0U);
 }
 
 TEST_F(Polls, a_run_with_a_gap_in_it_is_not_counted) {
-  tracker.on(at(100), SoftirqEntry{kNetRxSoftirq});
-  tracker.on_loss({0, 110, 120, 7});
-  tracker.on(at(130), SoftirqExit{kNetRxSoftirq});
+  stats.on(at(100), SoftirqEntry{kNetRxSoftirq});
+  stats.on_loss({0, 110, 120, 7});
+  stats.on(at(130), SoftirqExit{kNetRxSoftirq});
   EXPECT_EQ(stats.polls_per_run().count(), 0U);
 }
 
