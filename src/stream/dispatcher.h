@@ -50,7 +50,7 @@ class Dispatcher {
     const auto decoder = make_decoder<Event>(
         fmt::format("{}:{}", Event::name.system, Event::name.event), catalog_.find(Event::name));
     if (!decoder) return false;
-    add_route<Event>(*decoder, tracker);
+    add_route(std::make_unique<TypedRoute<Event, Tracker>>(*decoder, common_, tracker));
     return true;
   }
 
@@ -61,18 +61,13 @@ class Dispatcher {
   }
 
   // Every event whose name starts with Event's: `family_member` of the event is the rest of its
-  // name, a view that lives as long as the trace. True when the trace can have any of them.
+  // name, a view that lives as long as the trace. There are hundreds of system calls, of which a
+  // trace has a dozen: a format is read when the first event of it comes.
   template <class Event, class Tracker>
-  bool subscribe_family(Tracker& tracker) {
-    bool any = false;
-    for (const auto& [name, text] : catalog_.family(Event::name)) {
-      const auto decoder =
-          make_decoder<Event>(fmt::format("{}:{}", Event::name.system, name), text);
-      if (!decoder) continue;
-      add_route<Event>(*decoder, tracker, name.substr(Event::name.event.size()));
-      any = true;
+  void subscribe_family(Tracker& tracker) {
+    for (const EventCatalog::Member& member : catalog_.family(Event::name)) {
+      add_route(std::make_unique<TypedRoute<Event, Tracker>>(*this, member, tracker));
     }
-    return any;
   }
 
   // Of all events that somebody subscribed to; some more than once.
@@ -109,6 +104,7 @@ class Dispatcher {
   // Records shorter than their format says, by event id.
   std::map<std::uint16_t, std::uint64_t> undecodable() const;
   // Events somebody wanted: "sys:event" -> why it is not there ("" = the trace does not have it).
+  // Of a family those that came.
   const std::map<std::string, std::string>& missing() const { return missing_; }
 
  private:
@@ -129,12 +125,37 @@ class Dispatcher {
   template <class Event, class Tracker>
   struct TypedRoute final : Route {
     TypedRoute(const Decoder<Event>& its_decoder, const CommonFields& its_common,
-               Tracker& its_tracker, std::string_view its_member)
-        : Route(its_decoder.id(), std::max(its_decoder.needed(), its_common.needed()), its_common),
-          decoder(its_decoder),
+               Tracker& its_tracker)
+        : Route(its_decoder.id(), 0, its_common), tracker(its_tracker) {
+      use(its_decoder);
+    }
+    // One of a family.
+    TypedRoute(Dispatcher& dispatcher, const EventCatalog::Member& its_member, Tracker& its_tracker)
+        : Route(its_member.id, 0, dispatcher.common_),
           tracker(its_tracker),
-          member(its_member) {
+          member(its_member.name.substr(Event::name.event.size())),
+          of(&dispatcher),
+          format(its_member.format) {
+      run = run_first;
+    }
+
+    void use(const Decoder<Event>& its_decoder) {
+      decoder = its_decoder;
+      needed = std::max(decoder.needed(), common.needed());
       run = decoder.is_usual() ? run_usual : run_any;
+    }
+
+    [[gnu::noinline]] static void run_first(Route& base, const RawEvent& raw) {
+      auto& route = static_cast<TypedRoute&>(base);
+      const auto made = route.of->template make_decoder<Event>(
+          fmt::format("{}:{}{}", Event::name.system, Event::name.event, route.member),
+          route.format);
+      if (made) {
+        route.use(*made);
+      } else {
+        route.run = [](Route&, const RawEvent&) {};
+      }
+      route.run(route, raw);
     }
 
     // flatten: without it the compiler calls on(), and every field of every event is written to the
@@ -165,7 +186,9 @@ class Dispatcher {
 
     Decoder<Event> decoder;
     Tracker& tracker;
-    std::string_view member;  // of a family
+    std::string_view member;  // of a family: its name, ...
+    Dispatcher* of = nullptr;
+    const tracedat::FormatText* format = nullptr;  // ... not read yet
   };
 
   template <class Event>
@@ -188,14 +211,12 @@ class Dispatcher {
     return *decoder;
   }
 
-  template <class Event, class Tracker>
-  void add_route(const Decoder<Event>& decoder, Tracker& tracker, std::string_view member = {}) {
-    Route** link = &first_route_[decoder.id()];
+  void add_route(std::unique_ptr<Route> route) {
+    Route** link = &first_route_[route->id];
     while (*link != nullptr) link = &(*link)->next;
-    routes_.push_back(
-        std::make_unique<TypedRoute<Event, Tracker>>(decoder, common_, tracker, member));
-    *link = routes_.back().get();
-    ids_.push_back(decoder.id());
+    *link = route.get();
+    ids_.push_back(route->id);
+    routes_.push_back(std::move(route));
   }
 
   const EventCatalog& catalog_;

@@ -35,24 +35,23 @@ EventCatalog::EventCatalog(std::span<const tracedat::FormatText> formats) {
     if (std::from_chars(id_text->data(), id_text->data() + id_text->size(), id).ec != std::errc{}) {
       continue;
     }
-    by_name_.emplace(std::pair(format.system, *name), &format);
+    by_name_.emplace(std::pair(format.system, *name), Known{id, &format});
     by_id_.emplace(id, std::pair(format.system, *name));
   }
 }
 
 const tracedat::FormatText* EventCatalog::find(const EventName& name) const {
   const auto found = by_name_.find({name.system, name.event});
-  return found == by_name_.end() ? nullptr : found->second;
+  return found == by_name_.end() ? nullptr : found->second.format;
 }
 
-std::vector<std::pair<std::string_view, const tracedat::FormatText*>> EventCatalog::family(
-    const EventName& prefix) const {
-  std::vector<std::pair<std::string_view, const tracedat::FormatText*>> members;
+std::vector<EventCatalog::Member> EventCatalog::family(const EventName& prefix) const {
+  std::vector<Member> members;
   for (auto at = by_name_.lower_bound({prefix.system, prefix.event});
        at != by_name_.end() && at->first.first == prefix.system &&
        at->first.second.starts_with(prefix.event);
        ++at) {
-    members.emplace_back(at->first.second, at->second);
+    members.push_back({at->first.second, at->second.id, at->second.format});
   }
   return members;
 }
@@ -64,7 +63,7 @@ std::string EventCatalog::name(std::uint16_t id) const {
 }
 
 const tracedat::FormatText* EventCatalog::any() const {
-  return by_name_.empty() ? nullptr : by_name_.begin()->second;
+  return by_name_.empty() ? nullptr : by_name_.begin()->second.format;
 }
 
 }  // namespace skbtrail::stream

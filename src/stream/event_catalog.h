@@ -23,16 +23,24 @@ class EventCatalog {
 
   // Null when the trace has no such event.
   const tracedat::FormatText* find(const EventName& name) const;
+  struct Member {
+    std::string_view name;
+    std::uint16_t id = 0;
+    const tracedat::FormatText* format = nullptr;
+  };
   // All events of a system whose name starts with `prefix`: syscalls:sys_enter_*.
-  std::vector<std::pair<std::string_view, const tracedat::FormatText*>> family(
-      const EventName& prefix) const;
+  std::vector<Member> family(const EventName& prefix) const;
   // "net:netif_receive_skb", or "id 17" for an event without a format.
   std::string name(std::uint16_t id) const;
   // The format of any event, for the common_ fields that all share; null when there is none.
   const tracedat::FormatText* any() const;
 
  private:
-  std::map<std::pair<std::string_view, std::string_view>, const tracedat::FormatText*> by_name_;
+  struct Known {
+    std::uint16_t id = 0;
+    const tracedat::FormatText* format = nullptr;
+  };
+  std::map<std::pair<std::string_view, std::string_view>, Known> by_name_;
   std::map<std::uint16_t, std::pair<std::string_view, std::string_view>> by_id_;
 };
 

@@ -158,6 +158,54 @@ TEST_F(DispatcherTest, an_event_of_another_layout_is_missing_with_its_reason) {
 }
 
 // A number that is wider or narrower than its member takes the way that is hardly ever taken.
+struct Knife {
+  static constexpr EventName name{"kitchen", "knife_"};
+  std::string_view family_member;
+  std::int32_t length = 0;
+  static constexpr auto fields = std::tuple{field("length", &Knife::length)};
+};
+
+struct KnifeTracker {
+  Log& log;
+  void on(const EventHeader&, const Knife& knife) {
+    log.add("{} {}", knife.family_member, knife.length);
+  }
+};
+
+TEST(DispatcherFamily, a_member_is_bound_when_its_first_event_comes) {
+  const std::string bread = format_text("knife_bread", 40, "length");
+  const std::string blunt = format_text("knife_blunt", 41, "no_length");
+  const std::string spread = format_text("knife_spread", 42, "no_length");
+  const std::string fork = format_text("fork", kFork, "prongs");
+  const std::vector<tracedat::FormatText> formats{
+      {"kitchen", bread}, {"kitchen", blunt}, {"kitchen", spread}, {"kitchen", fork}};
+  const EventCatalog catalog{formats};
+  Dispatcher dispatcher{catalog};
+  Log log;
+  KnifeTracker first{log}, second{log};
+  dispatcher.subscribe_family<Knife>(first);
+  dispatcher.subscribe_family<Knife>(second);
+  EXPECT_THAT(dispatcher.ids(), ::testing::UnorderedElementsAre(40, 40, 41, 41, 42, 42));
+  const auto send = [&](std::uint16_t id, std::int32_t value, std::uint32_t size) {
+    std::string bytes;
+    test::put(bytes, id);
+    test::put(bytes, std::uint16_t{0});
+    test::put(bytes, std::int32_t{7});
+    test::put(bytes, value);
+    dispatcher.dispatch({1, reinterpret_cast<const std::uint8_t*>(bytes.data()), size, id, 0, 0});
+  };
+  send(40, 9, 11);
+  send(40, 12, 12);
+  send(40, 13, 12);
+  EXPECT_THAT(log.lines, ElementsAre("bread 12", "bread 12", "bread 13", "bread 13"));
+  EXPECT_THAT(dispatcher.undecodable(), ElementsAre(Pair(40, 1)));
+  EXPECT_THAT(dispatcher.missing(), IsEmpty()) << "no event of a bad format has come";
+  send(41, 5, 12);
+  send(41, 6, 12);
+  EXPECT_THAT(dispatcher.missing(), ElementsAre(Pair("kitchen:knife_blunt", HasSubstr("length"))));
+  EXPECT_EQ(log.lines.size(), 4U);
+}
+
 TEST(DispatcherLayout, a_field_of_another_width_arrives_too) {
   std::string text = format_text("fork", kFork, "prongs");
   text.replace(text.find("offset:8;\tsize:4"), 16, "offset:8;\tsize:2");

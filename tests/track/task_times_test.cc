@@ -264,6 +264,18 @@ TEST(TaskTimes, the_last_name_counts) {
   EXPECT_EQ(script.lives(7), 1U);
 }
 
+TEST(Comm, is_a_name_and_no_longer_one_that_begins_with_it) {
+  Comm comm;
+  EXPECT_TRUE(comm.is(""));
+  for (const std::string_view name : {"sh", "worker-1", "sixteen-letters-"}) {
+    comm.set(name);
+    EXPECT_TRUE(comm.is(name));
+    EXPECT_FALSE(comm.is(name.substr(0, name.size() - 1)));
+    EXPECT_FALSE(comm.is(std::string(name) + "x"));
+    EXPECT_FALSE(comm.is(""));
+  }
+}
+
 // Thread 9 of process 7 calls exec: 7 has ended, and 9 goes on as 7.
 TEST(TaskTimes, exec_by_a_thread) {
   Script script;
