@@ -67,6 +67,10 @@ class PageDecoder {
   // the time of the last event, wanted or not, is in time(). What was lost before must have been
   // taken by next().
   std::size_t next_usual(RawEvent* out, std::size_t room, Tally& tally) {
+    // Only a damaged page's. Time could run over its end and begin anew: the first and the last of
+    // these events would not have the least and the greatest.
+    if (time_ >> 63 != 0) [[unlikely]]
+      return 0;
     const std::uint8_t* position = position_;  // in registers: `out` might be anywhere
     const std::uint8_t* const end = end_;
     Nanoseconds time = time_;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "report/sched.h"
 #include "track/sched_groups.h"
 #include "track/task_states.h"
@@ -107,6 +109,36 @@ TEST_F(Sched, counts_what_it_slept_in_and_who_took_its_cpu) {
   EXPECT_EQ(of_worker(1).off->runnable_ns, 5U);
   EXPECT_EQ(of_worker(1).woken_at, 120U);
   EXPECT_EQ(of_worker(2).waker.kind, WakerKind::nobody);  // it did not sleep
+}
+
+// More places than a table holds without growing, some again at once, some after others.
+TEST_F(Sched, each_sleep_counts_at_its_place) {
+  std::map<std::pair<std::int32_t, std::uint32_t>, std::pair<std::uint64_t, Nanoseconds>> expected;
+  Nanoseconds now = 100;
+  change(now, 0, 0, kRunning, 7);
+  std::uint64_t random = 1;
+  for (int i = 0; i < 3000; ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    const auto call = static_cast<std::int32_t>(i % 3 == 0 ? 900 : (random >> 40) % 60);
+    const std::int64_t state = (random >> 33) % 4 == 0 ? kDisk : kSleeping;
+    const Nanoseconds sleep = 1 + (random >> 50) % 100;
+    enter(now += 5, 0, 7, call, "some");
+    change(now += 5, 0, 7, state, 8);
+    waking(now += sleep, 0, 8, 7);
+    change(now += 3, 0, 8, kRunning, 7);
+    exit(now += 2, 0, 7);
+    auto& [switches, blocked] = expected[{call, static_cast<std::uint32_t>(state)}];
+    ++switches;
+    blocked += sleep;
+  }
+  stats->finish(now);
+  EXPECT_GT(expected.size(), 60U);
+  ASSERT_EQ(task(7).waits.size(), expected.size());
+  for (const auto& [place, count] : task(7).waits) {
+    const auto& [switches, blocked] = expected[{place.call, place.state}];
+    EXPECT_EQ(count.switches, switches) << place.call;
+    EXPECT_EQ(count.blocked_ns, blocked) << place.call;
+  }
 }
 
 TEST_F(Sched, interrupts_and_softirqs_wake) {
