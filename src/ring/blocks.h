@@ -15,6 +15,9 @@ class Blocks {
  public:
   using Block = std::shared_ptr<std::uint8_t[]>;
 
+  // Large enough that reading is all there is to it, small enough for a processor's cache.
+  static constexpr std::size_t kUsualSize = std::size_t{256} << 10;
+
   // `size`: bytes of each.
   explicit Blocks(std::size_t size) : size_(size) {}
 

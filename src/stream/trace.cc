@@ -96,14 +96,13 @@ Nanoseconds Trace::start() const {
   return start == kEndOfTime ? 0 : start;
 }
 
-// Large enough that reading is all there is to it, small enough for a processor's cache, and for
-// memory when there are hundreds of CPUs: each holds one or two, and what is on its way to an
+// Smaller ones when there are hundreds of CPUs: each holds one or two, and what is on its way to an
 // analysis (stream/walk.cc) some dozens.
 std::shared_ptr<ring::Blocks> Trace::make_blocks() const {
   constexpr std::size_t kAll = std::size_t{8} << 20;
   constexpr std::size_t kLeast = std::size_t{64} << 10;
-  constexpr std::size_t kMost = std::size_t{256} << 10;
-  std::size_t size = std::clamp(kAll / std::max<std::size_t>(streams_.size(), 1), kLeast, kMost);
+  std::size_t size = std::clamp(kAll / std::max<std::size_t>(streams_.size(), 1), kLeast,
+                                ring::Blocks::kUsualSize);
   for (const Stream& stream : streams_) {
     size = std::max<std::size_t>(size, stream.chosen->buffer->page_size);
   }

@@ -14,7 +14,6 @@ namespace skbtrail::tracedat {
 namespace {
 
 constexpr std::uint32_t kUsualPageSize = 4096;
-constexpr std::uint32_t kBlock = 256 << 10;
 
 bool plausible_page_size(std::uint32_t size) {
   return size >= 4096 && size <= 1U << 20 && (size & (size - 1)) == 0;
@@ -249,7 +248,8 @@ std::unique_ptr<ring::PageSource> Reader::pages(const Buffer& buffer, const CpuD
   }
   if (cpu.file == nullptr) return std::make_unique<PagesInMemory>(cpu.stored);
   if (blocks == nullptr)
-    blocks = std::make_shared<ring::Blocks>(std::max(kBlock, buffer.page_size));
+    blocks = std::make_shared<ring::Blocks>(
+        std::max<std::size_t>(ring::Blocks::kUsualSize, buffer.page_size));
   return std::make_unique<FilePages>(*cpu.file, cpu.stored, buffer.page_size, std::move(blocks),
                                      from, time_scale_);
 }

@@ -34,9 +34,8 @@ struct DirectionStats {
   StageStats stages;
 };
 
-class LegStats : public LegSink {
+class LegStats {
  public:
-  void leg_ended(const Leg& leg) override { add(leg); }
   void add(const EndedLeg& leg);
 
   const DirectionStats& rx() const { return rx_; }

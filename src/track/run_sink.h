@@ -1,5 +1,4 @@
-// Who wants to know how NET_RX ran, beside the packets that came of it: receive hunks, figures of
-// polls.
+// Who wants to know how NET_RX ran, beside the packets that came of it: receive hunks.
 #pragma once
 
 #include "event/irq.h"

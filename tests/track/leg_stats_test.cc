@@ -41,14 +41,14 @@ const track::Interval* interval(const track::DirectionStats& stats, Stage from, 
 
 TEST(LegStats, intervals_lie_between_the_stages_a_leg_has) {
   track::LegStats stats;
-  stats.leg_ended(leg(LegDirection::rx, Outcome::delivered,
-                      {{Stage::softirq, 100},
-                       {Stage::stack, 110},
-                       {Stage::ready, 130},
-                       {Stage::copy, 500},
-                       {Stage::ret, 510},
-                       {Stage::blocked, 50}}));
-  stats.leg_ended(leg(LegDirection::rx, Outcome::consumed, {{Stage::stack, 200}}));
+  stats.add(leg(LegDirection::rx, Outcome::delivered,
+                {{Stage::softirq, 100},
+                 {Stage::stack, 110},
+                 {Stage::ready, 130},
+                 {Stage::copy, 500},
+                 {Stage::ret, 510},
+                 {Stage::blocked, 50}}));
+  stats.add(leg(LegDirection::rx, Outcome::consumed, {{Stage::stack, 200}}));
   const track::DirectionStats& rx = stats.rx();
   ASSERT_NE(interval(rx, Stage::ready, Stage::copy), nullptr);
   EXPECT_EQ(interval(rx, Stage::ready, Stage::copy)->durations.max(), 370U);
@@ -65,8 +65,8 @@ TEST(LegStats, intervals_lie_between_the_stages_a_leg_has) {
 
 TEST(LegStats, the_slowest_sent_are_those_the_driver_took_last) {
   track::LegStats stats;
-  stats.leg_ended(leg(LegDirection::tx, Outcome::transmitted,
-                      {{Stage::queue, 100}, {Stage::xmit, 110}, {Stage::complete, 9000}}));
+  stats.add(leg(LegDirection::tx, Outcome::transmitted,
+                {{Stage::queue, 100}, {Stage::xmit, 110}, {Stage::complete, 9000}}));
   const track::SlowLeg& slow = stats.tx().stages.slowest().at(0);
   EXPECT_EQ(slow.duration, 10U);
   EXPECT_EQ(slow.to, Stage::xmit);
@@ -75,14 +75,13 @@ TEST(LegStats, the_slowest_sent_are_those_the_driver_took_last) {
 
 TEST(LegStats, what_goes_backwards_or_lived_in_a_gap_is_counted_and_not_used) {
   track::LegStats stats;
-  stats.leg_ended(leg(LegDirection::tx, Outcome::transmitted,
-                      {{Stage::queue, 100}, {Stage::xmit, 120}, {Stage::complete, 115}}));
-  stats.leg_ended(
-      leg(LegDirection::rx, Outcome::consumed, {{Stage::softirq, 100}, {Stage::stack, 90}}));
+  stats.add(leg(LegDirection::tx, Outcome::transmitted,
+                {{Stage::queue, 100}, {Stage::xmit, 120}, {Stage::complete, 115}}));
+  stats.add(leg(LegDirection::rx, Outcome::consumed, {{Stage::softirq, 100}, {Stage::stack, 90}}));
   Leg lossy = leg(LegDirection::rx, Outcome::unknown, {{Stage::softirq, 1}, {Stage::stack, 90}});
   lossy.crossed_loss = true;
   lossy.cause = track::UnknownCause::gap;
-  stats.leg_ended(lossy);
+  stats.add(lossy);
   EXPECT_EQ(stats.tx().stages.completed_early(), 1U);
   EXPECT_EQ(stats.rx().stages.backwards(), 1U);
   EXPECT_EQ(stats.rx().crossed_loss, 1U);
@@ -94,8 +93,8 @@ TEST(LegStats, what_goes_backwards_or_lived_in_a_gap_is_counted_and_not_used) {
 TEST(LegStats, only_the_slowest_are_kept_slowest_first) {
   track::LegStats stats;
   for (const Nanoseconds duration : {5, 30, 10, 50, 20, 40, 60, 15, 25, 35, 45, 55}) {
-    stats.leg_ended(leg(LegDirection::rx, Outcome::consumed,
-                        {{Stage::softirq, 100}, {Stage::stack, 100 + duration}}));
+    stats.add(leg(LegDirection::rx, Outcome::consumed,
+                  {{Stage::softirq, 100}, {Stage::stack, 100 + duration}}));
   }
   std::vector<Nanoseconds> durations;
   for (const track::SlowLeg& slow : stats.rx().stages.slowest()) {
@@ -157,7 +156,7 @@ class LegFigures : public ::testing::TestWithParam<std::filesystem::path> {
       return std::pair(a->stages[Stage::copy], a->stages[Stage::wake]) <
              std::pair(b->stages[Stage::copy], b->stages[Stage::wake]);
     });
-    for (const Leg* leg : all) stats.leg_ended(*leg);
+    for (const Leg* leg : all) stats.add(*leg);
   }
 
   PacketLog tracked;
