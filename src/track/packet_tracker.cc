@@ -69,22 +69,24 @@ void PacketTracker::on(const EventHeader& header, const SoftirqRaise& event) {
   receiver_.context(header.cpu).on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqEntry& event) {
-  NetRxContext& context = receiver_.context(header.cpu);
   const bool tell = runs_ != nullptr && event.vec == kNetRxSoftirq;
-  if (tell) runs_->run_ended(header, context);
-  context.on(header, event);
-  if (tell) runs_->run_began(header, context);
+  if (tell) [[unlikely]]
+    tell_run_ended(header);
+  receiver_.context(header.cpu).on(header, event);
+  if (tell) [[unlikely]]
+    tell_run_began(header);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
   delivery_.moves_on(header.cpu);
-  NetRxContext& context = receiver_.context(header.cpu);
-  if (runs_ != nullptr && event.vec == kNetRxSoftirq) runs_->run_ended(header, context);
-  context.on(header, event);
+  if (runs_ != nullptr && event.vec == kNetRxSoftirq) [[unlikely]]
+    tell_run_ended(header);
+  receiver_.context(header.cpu).on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
   delivery_.moves_on(header.cpu);
   receiver_.processed(header, nullptr);
-  if (runs_ != nullptr) runs_->polled(header, receiver_.context(header.cpu), event);
+  if (runs_ != nullptr) [[unlikely]]
+    tell_polled(header, event);
   receiver_.context(header.cpu).on(header, event);
 }
 
@@ -116,7 +118,8 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) 
   const DeviceId device = devices_.id(event.device, header.time);
   traffic_.received(device, event.len);
   const LiveLeg* leg = receiver_.stack(header, event, device);
-  if (runs_ != nullptr) runs_->received(header, receiver_.context(header.cpu), event, leg);
+  if (runs_ != nullptr) [[unlikely]]
+    tell_received(header, event, leg);
 }
 
 // ------------------------------------------------------------------------------ send
@@ -290,6 +293,22 @@ void PacketTracker::on(const EventHeader& header, const RawSysEnter&) {
 }
 void PacketTracker::on(const EventHeader& header, const RawSysExit& event) {
   delivery_.call_returned(header, event.ret);
+}
+
+// ------------------------------------------------------------------------------ who is told
+
+void PacketTracker::tell_run_began(EventHeader header) {
+  runs_->run_began(header, receiver_.context(header.cpu));
+}
+void PacketTracker::tell_run_ended(EventHeader header) {
+  runs_->run_ended(header, receiver_.context(header.cpu));
+}
+void PacketTracker::tell_polled(EventHeader header, const NapiPoll& event) {
+  runs_->polled(header, receiver_.context(header.cpu), event);
+}
+void PacketTracker::tell_received(EventHeader header, const NetifReceiveSkb& event,
+                                  const LiveLeg* leg) {
+  runs_->received(header, receiver_.context(header.cpu), event, leg);
 }
 
 // ------------------------------------------------------------------------------ bookkeeping

@@ -102,6 +102,13 @@ class PacketTracker {
   std::uint64_t unknown_ends() const { return unknown_ends_; }
 
  private:
+  // Calls of their own: g++ knows the only RunSink there is, and would put all that it does, down
+  // to printing, into every handler that tells it (stream/dispatcher.h, flatten).
+  [[gnu::noinline]] void tell_run_began(EventHeader);
+  [[gnu::noinline]] void tell_run_ended(EventHeader);
+  [[gnu::noinline]] void tell_polled(EventHeader, const NapiPoll&);
+  [[gnu::noinline]] void tell_received(EventHeader, const NetifReceiveSkb&, const LiveLeg*);
+
   Devices& devices_;
   const Comms& comms_;
   const DropReasons& reasons_;

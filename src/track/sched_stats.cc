@@ -12,6 +12,10 @@ Waker waker_of(const EventHeader& header, const TaskLife& current) {
   return {WakerKind::task, current.id};
 }
 
+bool ran_whole(const TaskSwitch& change) {
+  return change.prev_came && change.ran.doubtful_ns == 0;
+}
+
 }  // namespace
 
 std::size_t hash_value(const WaitPlace& place) {
@@ -94,8 +98,7 @@ void SchedStats::leave(SchedTask& prev, const EventHeader& header, const SchedSw
     prev.call = WaitPlace::kNoCall;
     prev.call_gaps = prev.life->gaps;
   }
-  const bool whole = change.prev_came && change.ran.doubtful_ns == 0;
-  if (whole) {
+  if (ran_whole(change)) {
     prev.run.add(change.ran.run_ns);
     prev.stolen.add(change.ran.stolen_ns);
   } else {
@@ -109,11 +112,16 @@ void SchedStats::leave(SchedTask& prev, const EventHeader& header, const SchedSw
   } else {
     ++prev.takers[change.next->id];
   }
-  if (sink_ == nullptr) return;
-  SwitchLine line{header.time, header.cpu, prev.life, change.next, event.prev_state,
+  if (sink_ != nullptr) tell(prev, header, event.prev_state, change);
+}
+
+// Not part of what is done for every switch.
+void SchedStats::tell(const SchedTask& prev, EventHeader header, std::int64_t prev_state,
+                      TaskSwitch change) {
+  SwitchLine line{header.time, header.cpu, prev.life, change.next, prev_state,
                   {},          {},         prev.call, prev.waker,  prev.woken_at};
   if (prev.off_known) line.off = prev.off;
-  if (whole) line.ran = change.ran;
+  if (ran_whole(change)) line.ran = change.ran;
   sink_->switched(line);
 }
 

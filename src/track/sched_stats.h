@@ -185,6 +185,8 @@ class SchedStats {
   }
   void leave(SchedTask& prev, const EventHeader& header, const SchedSwitch& event,
              const TaskSwitch& change);
+  [[gnu::noinline]] void tell(const SchedTask& prev, EventHeader header, std::int64_t prev_state,
+                              TaskSwitch change);
   void come(SchedTask& next, const EventHeader& header, const TaskSwitch& change);
   void wake(const EventHeader& header, const TaskLife& life, TaskState before);
   void set_call(const EventHeader& header, std::int32_t number);
