@@ -100,23 +100,25 @@ class EventBatch {
   // Which of them are taken nobody can predict: they are found first, without a branch for each.
   template <class Taker>
   void pass_taken(std::size_t from, std::size_t to, Taker& taker) const {
-    std::array<std::uint16_t, kEvents> taken;
+    std::array<const RawEvent*, kEvents> taken;
     std::size_t count = 0;
-    for (std::size_t i = from; i < to; ++i) {
-      taken[count] = static_cast<std::uint16_t>(i);
-      count += taker.takes(events_[i].id) ? 1 : 0;
+    const RawEvent* const end = events_.data() + to;
+    for (const RawEvent* event = events_.data() + from; event != end; ++event) {
+      taken[count] = event;
+      count += taker.takes(event->id) ? 1 : 0;
     }
-    for (std::size_t i = 0; i < count; ++i) taker.dispatch(events_[taken[i]]);
+    for (const RawEvent* event : std::span(taken).first(count)) taker.dispatch(*event);
   }
 
   // Events, and what they say, lie in memory that another core has written or read: asked for in
   // time, it is here when its turn comes.
   template <class Taker>
   void pass(std::size_t from, std::size_t to, Taker& taker) const {
-    for (std::size_t i = from; i < to; ++i) {
-      __builtin_prefetch(&events_[i + kFarAhead]);
-      __builtin_prefetch(events_[i + kAhead].data);
-      taker.dispatch(events_[i]);
+    const RawEvent* const end = events_.data() + to;
+    for (const RawEvent* event = events_.data() + from; event != end; ++event) {
+      __builtin_prefetch(event + kFarAhead);
+      __builtin_prefetch(event[kAhead].data);
+      taker.dispatch(*event);
     }
   }
 

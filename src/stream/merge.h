@@ -77,8 +77,12 @@ class Merge {
 
   template <class Out>
   void fill_from_two(Out& out);
+  static constexpr std::uintptr_t kStep = sizeof(RawEvent);
   static std::uintptr_t address(const RawEvent* event) {
     return reinterpret_cast<std::uintptr_t>(event);
+  }
+  static const RawEvent& event_at(std::uintptr_t address) {
+    return *reinterpret_cast<const RawEvent*>(address);
   }
   void start();
   void refill(std::uint32_t leaf);
@@ -149,32 +153,39 @@ void Merge::fill_from_two(Out& out) {
   if (room.empty() || left.empty() || right.empty()) return;
   if (left[0].lost_before != 0 || right[0].lost_before != 0) return;
   RawEvent* to = room.data();
-  const RawEvent* from_left = left.data();
-  const RawEvent* from_right = right.data();
-  const RawEvent* const full = to + room.size();
-  const RawEvent* const left_end = from_left + left.size();
-  const RawEvent* const right_end = from_right + right.size();
+  RawEvent* const full = to + room.size();
+  std::uintptr_t from_left = address(left.data());
+  std::uintptr_t from_right = address(right.data());
+  const std::uintptr_t left_end = from_left + left.size_bytes();
+  const std::uintptr_t right_end = from_right + right.size_bytes();
   // Who is next hangs on who was last; so that it does not hang on memory too, the times of the
   // next two of either side are at hand.
-  Nanoseconds left_time = from_left->time;
-  Nanoseconds right_time = from_right->time;
-  Nanoseconds left_next = from_left[1].time;
-  Nanoseconds right_next = from_right[1].time;
-  while ((from_left != left_end) & (from_right != right_end) & (to != full)) {
-    // All ones for the right side. In arithmetic: the compiler makes a branch of `?:`.
-    const std::uint64_t side = 0 - std::uint64_t{right_time < left_time};
-    *to++ = *reinterpret_cast<const RawEvent*>(address(from_left) ^
-                                               ((address(from_left) ^ address(from_right)) & side));
-    left_time ^= (left_time ^ left_next) & ~side;
-    right_time ^= (right_time ^ right_next) & side;
-    from_left += 1 + side;
-    from_right -= side;
-    left_next = from_left[1].time;
-    right_next = from_right[1].time;
+  Nanoseconds left_time = left[0].time;
+  Nanoseconds right_time = right[0].time;
+  Nanoseconds left_next = event_at(from_left + kStep).time;
+  Nanoseconds right_next = event_at(from_right + kStep).time;
+  while (true) {
+    // So many can be taken whichever side they come from.
+    const std::size_t sure = std::min({static_cast<std::size_t>(left_end - from_left) / kStep,
+                                       static_cast<std::size_t>(right_end - from_right) / kStep,
+                                       static_cast<std::size_t>(full - to)});
+    if (sure == 0) break;
+    for (const RawEvent* const until = to + sure; to != until;) {
+      // All ones for the right side. In arithmetic: the compiler makes a branch of `?:`.
+      const std::uint64_t side = 0 - std::uint64_t{right_time < left_time};
+      *to++ = event_at(from_left ^ ((from_left ^ from_right) & side));
+      left_time = left_next ^ ((left_next ^ left_time) & side);
+      right_time ^= (right_time ^ right_next) & side;
+      const std::uintptr_t step = side & kStep;
+      from_left += kStep - step;
+      from_right += step;
+      left_next = event_at(from_left + kStep).time;
+      right_next = event_at(from_right + kStep).time;
+    }
   }
   out.added(static_cast<std::size_t>(to - room.data()));
-  move_on(0, static_cast<std::size_t>(from_left - left.data()));
-  move_on(1, static_cast<std::size_t>(from_right - right.data()));
+  move_on(0, static_cast<std::size_t>(from_left - address(left.data())) / kStep);
+  move_on(1, static_cast<std::size_t>(from_right - address(right.data())) / kStep);
   replay(0);
 }
 
