@@ -13,23 +13,20 @@ namespace skbtrail {
 class Histogram {
  public:
   void add(std::uint64_t value) {
-    const std::size_t bucket = bucket_of(value);
-    if (bucket >= buckets_.size()) [[unlikely]]
-      buckets_.resize(bucket + 1);
-    ++buckets_[bucket];
+    if (value > max_ || count_ == 0) [[unlikely]]
+      make_room(value);
+    ++buckets_[bucket_of(value)];
     ++count_;
     total_ += value;
     if (value < min_) [[unlikely]]
       min_ = value;
-    if (value > max_) [[unlikely]]
-      max_ = value;
   }
 
   Histogram& operator+=(const Histogram& other) {
-    if (other.buckets_.size() > buckets_.size()) buckets_.resize(other.buckets_.size());
+    if (other.count_ == 0) return *this;
+    make_room(other.max_);
     for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
     min_ = std::min(min_, other.min_);
-    max_ = std::max(max_, other.max_);
     count_ += other.count_;
     total_ += other.total_;
     return *this;
@@ -68,7 +65,13 @@ class Histogram {
     return ((bucket - std::uint64_t{shift} * kSub + 1) << shift) - 1;
   }
 
-  std::vector<std::uint64_t> buckets_;
+  // For values up to this one.
+  [[gnu::noinline]] void make_room(std::uint64_t value) {
+    max_ = std::max(max_, value);
+    buckets_.resize(bucket_of(max_) + 1);
+  }
+
+  std::vector<std::uint64_t> buckets_;  // as many as max_ needs; none when empty
   std::uint64_t count_ = 0;
   std::uint64_t total_ = 0;
   std::uint64_t min_ = ~std::uint64_t{0};

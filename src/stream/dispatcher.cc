@@ -1,11 +1,15 @@
 #include "stream/dispatcher.h"
 
+#include <new>
+
 namespace skbtrail::stream {
 
 Dispatcher::Dispatcher(const EventCatalog& catalog)
     : catalog_(catalog),
       common_(catalog),
-      first_route_(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1) {}
+      first_route_(static_cast<Route**>(std::calloc(kIds, sizeof(Route*)))) {
+  if (first_route_ == nullptr) throw std::bad_alloc();
+}
 
 // Trackers that take the same event count the same records.
 std::map<std::uint16_t, std::uint64_t> Dispatcher::undecodable() const {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -142,7 +143,7 @@ class Dispatcher {
     void use(const Decoder<Event>& its_decoder) {
       decoder = its_decoder;
       needed = std::max(decoder.needed(), common.needed());
-      run = decoder.is_usual() ? run_usual : run_any;
+      run = decoder.is_usual() && common.is_usual() ? run_usual : run_any;
     }
 
     [[gnu::noinline]] static void run_first(Route& base, const RawEvent& raw) {
@@ -170,7 +171,7 @@ class Dispatcher {
       Event event;
       route.decoder.decode_usual(raw, event);
       if constexpr (requires { event.family_member; }) event.family_member = route.member;
-      route.tracker.on(route.common.header(raw), event);
+      route.tracker.on(CommonFields::usual_header(raw), event);
     }
 
     static void run_any(Route& base, const RawEvent& raw) {
@@ -219,11 +220,16 @@ class Dispatcher {
     routes_.push_back(std::move(route));
   }
 
+  static constexpr std::size_t kIds = std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1;
+
   const EventCatalog& catalog_;
   CommonFields common_;
-  // By event id, for every id there can be: half a MiB of which a trace uses a few lines, and no
-  // check of the bounds.
-  std::vector<Route*> first_route_;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  // By event id, for every id there can be, so that no bounds are to be checked: half a MiB, of
+  // which a trace uses a few lines. From calloc(), the rest of it takes no memory and no time.
+  std::unique_ptr<Route*[], Free> first_route_;
   std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;

@@ -56,6 +56,10 @@ struct EndedLeg {
   Nanoseconds operator[](Stage stage) const {
     return times_[static_cast<std::size_t>(stage) - first()];
   }
+  // For who goes through all of them: the first stage of its direction, and the times from there
+  // on.
+  unsigned first() const { return static_cast<unsigned>(sent() ? Stage::send : Stage::irq); }
+  const Nanoseconds* times_from_first() const { return times_.data(); }
 
  private:
   static constexpr std::size_t kMostStages = 12;  // of a direction: irq to ret
@@ -64,7 +68,6 @@ struct EndedLeg {
   static_assert(static_cast<std::size_t>(Stage::ret) < kStages);
 
   bool sent() const { return direction == LegDirection::tx; }
-  std::size_t first() const { return static_cast<std::size_t>(sent() ? Stage::send : Stage::irq); }
 
   std::uint32_t reached_;
   std::array<Nanoseconds, kMostStages> times_;

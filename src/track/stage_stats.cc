@@ -11,18 +11,21 @@ namespace {
 template <class Visit>
 void each_interval(const EndedLeg& leg, Visit& visit) {
   // Which were reached is hard to predict, so no branch for each of them.
-  std::uint32_t stages = leg.reached();
+  const unsigned first = leg.first();
+  const Nanoseconds* const times = leg.times_from_first();
+  std::uint32_t stages = leg.reached() >> first;
   if (stages == 0) return;
-  auto before = static_cast<Stage>(std::countr_zero(stages));
-  Nanoseconds time = leg[before];
+  auto before = static_cast<unsigned>(std::countr_zero(stages));
+  Nanoseconds time = times[before];
   for (stages &= stages - 1; stages != 0; stages &= stages - 1) {
-    const auto stage = static_cast<Stage>(std::countr_zero(stages));
-    const Nanoseconds reached = leg[stage];
+    const auto stage = static_cast<unsigned>(std::countr_zero(stages));
+    const Nanoseconds reached = times[stage];
     if (reached < time) [[unlikely]] {
-      visit.backwards(stage);
+      visit.backwards(static_cast<Stage>(first + stage));
       continue;
     }
-    visit.interval(before, stage, reached - time);
+    visit.interval(static_cast<Stage>(first + before), static_cast<Stage>(first + stage),
+                   reached - time);
     before = stage;
     time = reached;
   }

@@ -36,6 +36,31 @@ TEST(Histogram, the_largest_values_have_a_bucket_too) {
   EXPECT_EQ(histogram.percentile(1), ~std::uint64_t{0});
 }
 
+TEST(Histogram, the_sum_of_two_is_that_of_all_their_values) {
+  const std::vector<std::vector<std::uint64_t>> parts = {{}, {0}, {5, 3'000'000}, {70, 0, 1'000}};
+  for (const auto& one : parts) {
+    for (const auto& other : parts) {
+      Histogram sum, added, all;
+      for (const std::uint64_t value : one) sum.add(value);
+      for (const std::uint64_t value : other) added.add(value);
+      sum += added;
+      for (const auto& part : {one, other}) {
+        for (const std::uint64_t value : part) all.add(value);
+      }
+      for (const double share : {0.0, 0.3, 0.5, 0.9, 1.0}) {
+        EXPECT_EQ(sum.percentile(share), all.percentile(share));
+      }
+      EXPECT_EQ(sum.count(), all.count());
+      EXPECT_EQ(sum.total(), all.total());
+      EXPECT_EQ(sum.min(), all.min());
+      EXPECT_EQ(sum.max(), all.max());
+      // And it goes on.
+      sum.add(123'456'789);
+      EXPECT_EQ(sum.max(), 123'456'789U);
+    }
+  }
+}
+
 // Against the sorted values: never below the exact percentile, at most 1/64 above it.
 TEST(Histogram, percentiles_are_within_a_64th_above_the_exact_ones) {
   std::mt19937_64 random(7);
