@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace skbtrail {
@@ -13,34 +14,35 @@ namespace skbtrail {
 class Histogram {
  public:
   void add(std::uint64_t value) {
-    if (value > max_ || count_ == 0) [[unlikely]]
+    if (value > max_ || buckets_.empty()) [[unlikely]]
       make_room(value);
     ++buckets_[bucket_of(value)];
-    ++count_;
     total_ += value;
     if (value < min_) [[unlikely]]
       min_ = value;
   }
 
   Histogram& operator+=(const Histogram& other) {
-    if (other.count_ == 0) return *this;
+    if (other.buckets_.empty()) return *this;
     make_room(other.max_);
     for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
     min_ = std::min(min_, other.min_);
-    count_ += other.count_;
     total_ += other.total_;
     return *this;
   }
 
-  std::uint64_t count() const { return count_; }
+  // Added up here: values come by the million, and this is asked for once.
+  std::uint64_t count() const {
+    return std::accumulate(buckets_.begin(), buckets_.end(), std::uint64_t{0});
+  }
   std::uint64_t total() const { return total_; }
-  std::uint64_t min() const { return count_ == 0 ? 0 : min_; }  // 0 when empty
+  std::uint64_t min() const { return buckets_.empty() ? 0 : min_; }  // 0 when empty
   std::uint64_t max() const { return max_; }
 
   // The smallest value that at least `share` (0..1) of all values do not exceed, rounded up to the
   // end of its bucket but never above max(). 0 when empty.
   std::uint64_t percentile(double share) const {
-    const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_) + 0.999999);
+    const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count()) + 0.999999);
     std::uint64_t seen = 0;
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       seen += buckets_[bucket];
@@ -72,7 +74,6 @@ class Histogram {
   }
 
   std::vector<std::uint64_t> buckets_;  // as many as max_ needs; none when empty
-  std::uint64_t count_ = 0;
   std::uint64_t total_ = 0;
   std::uint64_t min_ = ~std::uint64_t{0};
   std::uint64_t max_ = 0;

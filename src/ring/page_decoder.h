@@ -77,28 +77,23 @@ class PageDecoder {
     const auto cpu = static_cast<std::uint16_t>(cpu_);
     RawEvent* to = out;
     const RawEvent* const full = out + room;
-    const auto pass = [&](std::ptrdiff_t least, const auto& fits) {
-      while (end - position >= least) {
-        std::uint32_t head;
-        std::memcpy(&head, position, sizeof head);
-        const std::uint32_t words = head & kTypeBits;
-        const std::uint8_t* const data = position + kHeadSize;
-        const std::uint8_t* const next = data + std::size_t{words} * 4;
-        if (words - 1 >= kMaxWords || !fits(next)) return;
-        __builtin_prefetch(position + kAhead);
-        time += head >> kTypeLength;
-        std::uint16_t id;
-        std::memcpy(&id, data, sizeof id);
-        // Written in any case: which events are wanted is hard to predict.
-        *to = {time, data, words * 4, id, cpu, 0};
-        to += tally.count(id) ? 1 : 0;
-        position = next;
-        if (to == full) return;
-      }
-    };
-    // Only near the end of the page an event may reach beyond it.
-    pass(kHeadSize + kMaxWords * 4, [](const std::uint8_t*) { return true; });
-    if (to != full) pass(kHeadSize, [&](const std::uint8_t* next) { return next <= end; });
+    while (end - position >= kHeadSize) {
+      std::uint32_t head;
+      std::memcpy(&head, position, sizeof head);
+      const std::uint32_t words = head & kTypeBits;
+      const std::uint8_t* const data = position + kHeadSize;
+      const std::uint8_t* const next = data + std::size_t{words} * 4;
+      if (words - 1 >= kMaxWords || next > end) break;
+      __builtin_prefetch(position + kAhead);
+      time += head >> kTypeLength;
+      std::uint16_t id;
+      std::memcpy(&id, data, sizeof id);
+      // Written in any case: which events are wanted is hard to predict.
+      *to = {time, data, words * 4, id, cpu, 0};
+      to += tally.count(id) ? 1 : 0;
+      position = next;
+      if (to == full) break;
+    }
     position_ = position;
     time_ = time;
     return static_cast<std::size_t>(to - out);

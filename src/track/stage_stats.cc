@@ -6,8 +6,8 @@
 namespace skbtrail::track {
 namespace {
 
-// Calls visit.interval(from, to, duration) for every interval of the leg. A stage that was reached
-// before the one it follows counts as not reached: visit.backwards(stage).
+// Calls visit.interval(from, to, duration) for every interval of the leg, stages by number. One that
+// was reached before the one it follows counts as not reached: visit.backwards(stage).
 template <class Visit>
 void each_interval(const EndedLeg& leg, Visit& visit) {
   // Which were reached is hard to predict, so no branch for each of them.
@@ -21,19 +21,18 @@ void each_interval(const EndedLeg& leg, Visit& visit) {
     const auto stage = static_cast<unsigned>(std::countr_zero(stages));
     const Nanoseconds reached = times[stage];
     if (reached < time) [[unlikely]] {
-      visit.backwards(static_cast<Stage>(first + stage));
+      visit.backwards(first + stage);
       continue;
     }
-    visit.interval(static_cast<Stage>(first + before), static_cast<Stage>(first + stage),
-                   reached - time);
+    visit.interval(first + before, first + stage, reached - time);
     before = stage;
     time = reached;
   }
 }
 
 // A driver may keep what it has sent for as long as it likes: no part of the leg's own time.
-bool is_its_own(Stage to) {
-  return to != Stage::complete;
+bool is_its_own(unsigned to) {
+  return to != static_cast<unsigned>(Stage::complete);
 }
 
 }  // namespace
@@ -49,11 +48,11 @@ void StageStats::add(const EndedLeg& leg) {
     std::uint64_t& negative;
     Nanoseconds duration = 0;
 
-    void interval(Stage from, Stage to, Nanoseconds its_duration) {
+    void interval(unsigned from, unsigned to, Nanoseconds its_duration) {
       table.add(from, to, its_duration);
       if (is_its_own(to)) duration += its_duration;
     }
-    void backwards(Stage to) { ++(is_its_own(to) ? negative : early); }
+    void backwards(unsigned to) { ++(is_its_own(to) ? negative : early); }
   } add{devices_[device], completed_early_, backwards_};
   each_interval(leg, add);
   const bool slow = slowest_.size() < kSlowest || add.duration > slowest_.back().duration;
@@ -74,14 +73,14 @@ void StageStats::keep(const EndedLeg& leg, Nanoseconds duration) {
     const EndedLeg& leg;
     SlowLeg& slow;
 
-    void interval(Stage from, Stage to, Nanoseconds its_duration) {
-      if (slow.begin == 0) slow.begin = leg[from];
+    void interval(unsigned from, unsigned to, Nanoseconds its_duration) {
+      if (slow.begin == 0) slow.begin = leg[static_cast<Stage>(from)];
       if (!is_its_own(to) || its_duration <= slow.longest) return;
-      slow.from = from;
-      slow.to = to;
+      slow.from = static_cast<Stage>(from);
+      slow.to = static_cast<Stage>(to);
       slow.longest = its_duration;
     }
-    void backwards(Stage) {}
+    void backwards(unsigned) {}
   } longest{leg, slow};
   each_interval(leg, longest);
   const auto at =

@@ -24,13 +24,11 @@ struct Interval {
 class IntervalTable {
  public:
   IntervalTable() { index_.fill(kNone); }
-  void add(Stage from, Stage to, Nanoseconds duration) {
-    std::uint16_t& index =
-        index_[static_cast<std::size_t>(from) * kStages + static_cast<std::size_t>(to)];
-    if (index == kNone) [[unlikely]] {
-      index = static_cast<std::uint16_t>(intervals_.size());
-      intervals_.push_back({from, to, {}});
-    }
+  // Stages by number.
+  void add(unsigned from, unsigned to, Nanoseconds duration) {
+    std::uint16_t& index = index_[std::size_t{from} * kStages + to];
+    if (index == kNone) [[unlikely]]
+      make(from, to, index);
     intervals_[index].durations.add(duration);
   }
   // In the order in which they were first met.
@@ -38,6 +36,12 @@ class IntervalTable {
 
  private:
   static constexpr std::uint16_t kNone = 0xffff;
+
+  [[gnu::noinline]] void make(unsigned from, unsigned to, std::uint16_t& index) {
+    index = static_cast<std::uint16_t>(intervals_.size());
+    intervals_.push_back({static_cast<Stage>(from), static_cast<Stage>(to), {}});
+  }
+
   std::array<std::uint16_t, kStages * kStages> index_;
   std::vector<Interval> intervals_;
 };
