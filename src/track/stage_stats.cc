@@ -6,8 +6,8 @@
 namespace skbtrail::track {
 namespace {
 
-// Calls visit.interval(from, to, duration) for every interval of the leg, stages by number. One that
-// was reached before the one it follows counts as not reached: visit.backwards(stage).
+// Calls visit.interval(from, to, duration) for every interval of the leg, stages by number. One
+// that was reached before the one it follows counts as not reached: visit.backwards(stage).
 template <class Visit>
 void each_interval(const EndedLeg& leg, Visit& visit) {
   // Which were reached is hard to predict, so no branch for each of them.
