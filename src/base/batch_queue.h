@@ -67,7 +67,7 @@ class BatchQueue {
     std::condition_variable woken;
   };
 
-  std::size_t a_lot() const { return batches_.size() / 4; }
+  std::size_t a_lot() const { return batches_.size() / 2; }
 
   // The sleeper says so and then looks; who wakes has changed what it looks at and then asks
   // whether it sleeps: in one order for all, so one of them sees what the other has done. The mutex
