@@ -220,13 +220,14 @@ class Dispatcher {
     routes_.push_back(std::move(route));
   }
 
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
   static constexpr std::size_t kIds = std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1;
 
   const EventCatalog& catalog_;
   CommonFields common_;
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
   // By event id, for every id there can be, so that no bounds are to be checked: half a MiB, of
   // which a trace uses a few lines. From calloc(), the rest of it takes no memory and no time.
   std::unique_ptr<Route*[], Free> first_route_;
