@@ -20,10 +20,11 @@ namespace skbtrail::track {
 
 // What the receive rules remember of a leg (track/receive.h, track/delivery.h).
 struct RxState {
-  bool stacked = false;    // netif_receive_skb was seen
-  bool has_data = false;   // a socket has taken bytes of it
-  bool ready = false;      // sk_data_ready was seen for it
-  bool delivered = false;  // its last byte was copied; waits for the call to return
+  bool in_backlog = false;  // of a CPU: netif_rx() put it there
+  bool stacked = false;     // netif_receive_skb was seen
+  bool has_data = false;    // a socket has taken bytes of it
+  bool ready = false;       // sk_data_ready was seen for it
+  bool delivered = false;   // its last byte was copied; waits for the call to return
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
   bool waiting = false;  // for its protocol event: its address may be reused before that comes
   bool control = false;  // opened or closed a connection: then it is freed without an event

@@ -105,7 +105,7 @@ void PacketTracker::on(const EventHeader& header, const NapiGroFragsExit& event)
   receiver_.gro_exit(header, event.ret);
 }
 void PacketTracker::on(const EventHeader& header, const NetifRx& event) {
-  receiver_.handed_over(header, event.skbaddr, event.device, event.len);
+  receiver_.left_to_backlog(header, event.skbaddr, event.device, event.len);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbEntry& event) {
   receiver_.handed_over(header, event.skbaddr, event.device, event.len);

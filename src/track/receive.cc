@@ -176,32 +176,44 @@ void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive&
   cpu.taker = legs_.find(event.held).leg;
 }
 
-void Receiver::handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
-                           std::uint32_t len) {
+LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
+                               std::uint32_t len) {
   Cpu& cpu = this->cpu(header.cpu);
   const DeviceId id = devices_.id(device, header.time);
   LiveLeg* leg = legs_.find(address).leg;
   // netif_rx_entry and netif_rx tell of the same skb.
   if (leg != nullptr && leg->direction == LegDirection::rx && !leg->rx.stacked &&
       leg->device == id) {
-    return;
+    return *leg;
   }
-  enter(header, cpu, address, id, len);
+  return enter(header, cpu, address, id, len);
 }
 
-LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
-  Cpu& cpu = this->cpu(header.cpu);
-  cpu.context.receive(header);
-  if (cpu.has_processed) {
+void Receiver::left_to_backlog(const EventHeader& header, SkbAddr address, std::string_view device,
+                               std::uint32_t len) {
+  handed_over(header, address, device, len).rx.in_backlog = true;
+}
+
+// The backlog of a CPU has done with a packet before it receives the next (process_backlog(),
+// net/core/dev.c); what a NAPI poll hands over is received whole before the first of it is looked
+// at (netif_receive_skb_list_internal()).
+void Receiver::begin_batch(Cpu& cpu, bool from_backlog) {
+  if (cpu.has_processed || from_backlog) {
     ++cpu.batch;
     for (const LegRef& ref : cpu.unmatched) park(ref);
     cpu.unmatched.clear();
   }
   cpu.has_processed = false;
+}
+
+LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.context.receive(header);
+  LiveLeg* leg = legs_.find(event.skbaddr).leg;
+  begin_batch(cpu, leg != nullptr && leg->rx.in_backlog);
   cpu.changed = SockAddr{};
   cpu.current = LegRef();
 
-  LiveLeg* leg = legs_.find(event.skbaddr).leg;
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   if (received && leg->rx.stacked) {
     const bool hop = leg->rx.cpu == header.cpu && leg->rx.run == cpu.context.run() &&
@@ -220,6 +232,7 @@ LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   }
   if (take(cpu.held, leg) && cpu.in_gro.get() != nullptr) cpu.flushed = leg;
   leg->rx.stacked = true;
+  leg->rx.in_backlog = false;
   leg->rx.stack_len = event.len;
   leg->stages.set(Stage::stack, header.time);
   // What entered GRO has the stages of the poll that brought it; RPS may have moved it since. What

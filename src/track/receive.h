@@ -8,8 +8,9 @@
 // GRO's exit belongs to the last entry of its CPU (napi_gro_receive() does not nest). Packets wait
 // per CPU, in the order of netif_receive_skb, for the protocol event that is theirs: one that names
 // an skb takes that one out, one that does not takes the oldest that fits. What happened between
-// two receives separates batches: who is left of the batch before ended without an event, or waits
-// in the backlog of a socket that a task has locked. There TCP coalesces too (tcp_add_backlog(),
+// two receives separates batches, and so does a receive of what netif_rx() left to the CPU's
+// backlog: who is left of the batch before ended without an event, or waits in the backlog of a
+// socket that a task has locked. There TCP coalesces too (tcp_add_backlog(),
 // net/ipv4/tcp_ipv4.c, since 4.20): the probe of the first then has the bytes of those behind it,
 // whose skbs were freed without an event.
 #pragma once
@@ -43,9 +44,12 @@ class Receiver {
   void gro_entry(const EventHeader& header, SkbAddr address, std::string_view device,
                  std::uint32_t len);
   void gro_exit(const EventHeader& header, std::int32_t ret);
-  // netif_rx, netif_receive_skb_entry, netif_receive_skb_list_entry.
-  void handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
-                   std::uint32_t len);
+  // netif_receive_skb_entry, netif_receive_skb_list_entry.
+  LiveLeg& handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
+                       std::uint32_t len);
+  // netif_rx.
+  void left_to_backlog(const EventHeader& header, SkbAddr address, std::string_view device,
+                       std::uint32_t len);
   // Its leg; null when it is a hop of one that was received before.
   LiveLeg* stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device);
 
@@ -111,6 +115,7 @@ class Receiver {
                  std::uint32_t len);
   [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,
                                            SkbAddr address, DeviceId device, std::uint32_t len);
+  void begin_batch(Cpu& cpu, bool from_backlog);
   void mark(LiveLeg& leg, const EventHeader& header, const Cpu& cpu, DeviceId device);
   void wait(Cpu& cpu, LiveLeg& leg);
   [[gnu::noinline]] void park(const LegRef& ref);

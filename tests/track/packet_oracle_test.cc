@@ -82,6 +82,7 @@ class Oracle {
  private:
   struct Cpu {
     std::vector<std::size_t> pending;  // received, not yet seen to be processed, in order
+    std::uint32_t batch = 0;           // theirs
     bool processed = false;            // something, since the last netif_receive_skb
   };
 
@@ -94,13 +95,16 @@ class Oracle {
       bool processed = false;
     };
     std::map<CpuId, Count> cpus;
+    std::set<SkbAddr> backlog;
     std::uint32_t runs = 0;
     places_.resize(events_.size());
     for (Index i = 0; i < events_.size(); ++i) {
       const LoggedEvent& event = at(i);
       Count& cpu = cpus[event.header.cpu];
       if (event.kind == Kind::softirq_entry && event.vec == kNetRxSoftirq) cpu.run = ++runs;
-      if (event.kind == Kind::receive && cpu.processed) {
+      if (event.kind == Kind::netif_rx) backlog.insert(*event.skb);
+      // The backlog's packets are worked off one by one.
+      if (event.kind == Kind::receive && (backlog.erase(*event.skb) > 0 || cpu.processed)) {
         ++cpu.batch;
         cpu.processed = false;
       }
@@ -214,7 +218,8 @@ class Oracle {
     way->stages.emplace(Stage::stack, i);
     last_receive_[*event.skb] = i;
     Cpu& cpu = cpus_[event.header.cpu];
-    if (cpu.processed) cpu.pending.clear();
+    if (cpu.processed || cpu.batch != places_[i].batch) cpu.pending.clear();
+    cpu.batch = places_[i].batch;
     cpu.processed = false;
     cpu.pending.push_back(static_cast<std::size_t>(way - ways_.data()));
   }

@@ -224,6 +224,28 @@ TEST_F(Receive, what_takes_a_freed_packets_address_is_not_a_forward) {
   EXPECT_EQ(packets.with_id(3).first.outcome, Outcome::unknown);
 }
 
+// Seen in a guest: an ACK that finds its socket locked goes into the one before it in the socket's
+// backlog (tcp_add_backlog(), net/ipv4/tcp_ipv4.c) without an event, and the other side's next ACK,
+// of the same softirq, gets its skb.
+TEST_F(Receive, the_backlog_has_done_with_a_packet_before_it_receives_the_next) {
+  softirq(100);
+  const auto handed_over = [&](Nanoseconds time, SkbAddr address, std::uint32_t len,
+                               std::string_view device) {
+    tracker.on(at(time), NetifRx{{address, len, device}});
+  };
+  handed_over(110, skb(1), 66, "vs");
+  handed_over(111, skb(2), 1514, "vc");
+  receive(120, skb(1), 52, "vs");
+  receive(130, skb(2), 1500, "vc");
+  probe(140, 1448, std::nullopt);
+  queue(150, skb(1), 66, "vc");
+  softirq_exit(160);
+  tracker.finish();
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::unknown);
+  EXPECT_EQ(packets.with_id(1).first.cause, UnknownCause::address_reused);
+  EXPECT_EQ(time(packets.with_id(2).first, Stage::proto), 140U);
+}
+
 TEST_F(Receive, a_packet_that_is_not_as_long_is_not_the_one_received) {
   softirq(100);
   receive(110, skb(1), 52);
