@@ -59,9 +59,9 @@ void add_stages(track::LegDirection direction, std::string_view device,
                 const track::IntervalTable& table, std::vector<StageRow>& rows) {
   std::vector<const track::Interval*> intervals;
   Nanoseconds all = 0;
-  for (const track::Interval& interval : table.intervals()) {
-    intervals.push_back(&interval);
-    all += interval.durations.total();
+  for (const auto& interval : table.intervals()) {
+    intervals.push_back(interval.get());
+    all += interval->durations.total();
   }
   std::sort(intervals.begin(), intervals.end(),
             [](const track::Interval* a, const track::Interval* b) {

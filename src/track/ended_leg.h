@@ -61,8 +61,9 @@ struct EndedLeg {
   unsigned first() const { return static_cast<unsigned>(sent() ? Stage::send : Stage::irq); }
   const Nanoseconds* times_from_first() const { return times_.data(); }
 
- private:
   static constexpr std::size_t kMostStages = 12;  // of a direction: irq to ret
+
+ private:
   static_assert(static_cast<std::size_t>(Stage::ret) - static_cast<std::size_t>(Stage::irq) + 1 ==
                 kMostStages);
   static_assert(static_cast<std::size_t>(Stage::ret) < kStages);

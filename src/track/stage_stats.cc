@@ -6,21 +6,19 @@
 namespace skbtrail::track {
 namespace {
 
-// Calls visit.interval(from, to, duration) for every interval of the leg, stages by number. One
-// that was reached before the one it follows counts as not reached: visit.backwards(stage).
+// Calls visit.interval(from, to, duration) for every interval of the leg behind one of its stages,
+// numbered as in times_from_first(). A stage that was reached before the one it follows counts as
+// not reached: visit.backwards(stage).
 template <class Visit>
-void each_interval(const EndedLeg& leg, Visit& visit) {
-  // Which were reached is hard to predict, so no branch for each of them.
+void each_interval_behind(const EndedLeg& leg, unsigned before, Visit& visit) {
   const unsigned first = leg.first();
   const Nanoseconds* const times = leg.times_from_first();
-  std::uint32_t stages = leg.reached() >> first;
-  if (stages == 0) return;
-  auto before = static_cast<unsigned>(std::countr_zero(stages));
   Nanoseconds time = times[before];
-  for (stages &= stages - 1; stages != 0; stages &= stages - 1) {
+  std::uint32_t stages = leg.reached() >> first & ~1U << before;
+  for (; stages != 0; stages &= stages - 1) {
     const auto stage = static_cast<unsigned>(std::countr_zero(stages));
     const Nanoseconds reached = times[stage];
-    if (reached < time) [[unlikely]] {
+    if (reached < time) {
       visit.backwards(first + stage);
       continue;
     }
@@ -30,6 +28,13 @@ void each_interval(const EndedLeg& leg, Visit& visit) {
   }
 }
 
+template <class Visit>
+void each_interval(const EndedLeg& leg, Visit& visit) {
+  if (leg.reached() == 0) return;
+  const auto first = static_cast<unsigned>(std::countr_zero(leg.reached()));
+  each_interval_behind(leg, first - leg.first(), visit);
+}
+
 // A driver may keep what it has sent for as long as it likes: no part of the leg's own time.
 bool is_its_own(unsigned to) {
   return to != static_cast<unsigned>(Stage::complete);
@@ -37,27 +42,89 @@ bool is_its_own(unsigned to) {
 
 }  // namespace
 
+Histogram& IntervalTable::durations(unsigned from, unsigned to) {
+  for (const auto& interval : intervals_) {
+    if (interval->from == static_cast<Stage>(from) && interval->to == static_cast<Stage>(to)) {
+      return interval->durations;
+    }
+  }
+  intervals_.push_back(
+      std::make_unique<Interval>(Interval{static_cast<Stage>(from), static_cast<Stage>(to), {}}));
+  return intervals_.back()->durations;
+}
+
+void IntervalTable::learn(const EndedLeg& leg) {
+  std::uint8_t& place = places_[IntervalTable::place(leg.reached())];
+  for (std::size_t i = 0; i < ways_.size(); ++i) {
+    if (ways_[i].reached != leg.reached()) continue;
+    place = static_cast<std::uint8_t>(i);
+    return;
+  }
+  if (ways_.size() == kNone) return;
+  struct Learn {
+    IntervalTable& table;
+    unsigned first;
+    Way way;
+
+    void interval(unsigned from, unsigned to, Nanoseconds) {
+      if (way.stages == 0) way.at[way.stages++] = static_cast<std::uint8_t>(from - first);
+      if (is_its_own(to)) way.last_own = way.stages;
+      way.to[way.stages] = &table.durations(from, to);
+      way.at[way.stages++] = static_cast<std::uint8_t>(to - first);
+    }
+    void backwards(unsigned) {}
+  } learn{*this, leg.first(), {}};
+  learn.way.reached = leg.reached();
+  each_interval(leg, learn);
+  place = static_cast<std::uint8_t>(ways_.size());
+  ways_.push_back(learn.way);
+}
+
 void StageStats::add(const EndedLeg& leg) {
   const auto device = static_cast<std::size_t>(leg.device);
   if (device >= devices_.size()) [[unlikely]]
     devices_.resize(device + 1);
+  IntervalTable& table = devices_[device];
+  const IntervalTable::Way* way = table.way(leg.reached());
+  if (way == nullptr) [[unlikely]]
+    return add_new_way(leg, table);
+  const Nanoseconds* const times = leg.times_from_first();
+  const Nanoseconds began = times[way->at[0]];
+  Nanoseconds time = began;
+  for (unsigned i = 1; i < way->stages; ++i) {
+    const Nanoseconds reached = times[way->at[i]];
+    if (reached < time) [[unlikely]]
+      return add_stage_by_stage(leg, table, way->at[i - 1], time - began);
+    way->to[i]->add(reached - time);
+    time = reached;
+  }
+  check_slow(leg, times[way->at[way->last_own]] - began);
+}
 
+void StageStats::add_new_way(const EndedLeg& leg, IntervalTable& table) {
+  if (leg.reached() == 0) return;
+  const std::uint64_t backwards = backwards_ + completed_early_;
+  const auto first = static_cast<unsigned>(std::countr_zero(leg.reached()));
+  add_stage_by_stage(leg, table, first - leg.first(), 0);
+  if (backwards_ + completed_early_ == backwards) table.learn(leg);
+}
+
+void StageStats::add_stage_by_stage(const EndedLeg& leg, IntervalTable& table, unsigned before,
+                                    Nanoseconds duration) {
   struct Add {
     IntervalTable& table;
     std::uint64_t& early;
     std::uint64_t& negative;
-    Nanoseconds duration = 0;
+    Nanoseconds duration;
 
     void interval(unsigned from, unsigned to, Nanoseconds its_duration) {
-      table.add(from, to, its_duration);
+      table.durations(from, to).add(its_duration);
       if (is_its_own(to)) duration += its_duration;
     }
     void backwards(unsigned to) { ++(is_its_own(to) ? negative : early); }
-  } add{devices_[device], completed_early_, backwards_};
-  each_interval(leg, add);
-  const bool slow = slowest_.size() < kSlowest || add.duration > slowest_.back().duration;
-  if (slow && add.duration > 0) [[unlikely]]
-    keep(leg, add.duration);
+  } add{table, completed_early_, backwards_, duration};
+  each_interval_behind(leg, before, add);
+  check_slow(leg, add.duration);
 }
 
 void StageStats::keep(const EndedLeg& leg, Nanoseconds duration) {

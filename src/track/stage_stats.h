@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/histogram.h"
@@ -23,27 +24,40 @@ struct Interval {
 // Of the legs of one device and direction.
 class IntervalTable {
  public:
-  IntervalTable() { index_.fill(kNone); }
-  // Stages by number.
-  void add(unsigned from, unsigned to, Nanoseconds duration) {
-    std::uint16_t& index = index_[std::size_t{from} * kStages + to];
-    if (index == kNone) [[unlikely]]
-      make(from, to, index);
-    intervals_[index].durations.add(duration);
+  // Legs that reached the same stages, each after the one before: the same intervals.
+  struct Way {
+    std::uint32_t reached = 0;  // EndedLeg::reached()
+    std::uint8_t stages = 0;    // how many
+    std::uint8_t last_own = 0;  // of them: who comes behind it is no part of the leg's own time
+    std::array<std::uint8_t, EndedLeg::kMostStages> at{};  // of each: in times_from_first()
+    std::array<Histogram*, EndedLeg::kMostStages> to{};    // from the one before; none at the first
+  };
+
+  IntervalTable() { places_.fill(kNone); }
+  // The way of a leg; null when none like it came yet, or too long ago.
+  const Way* way(std::uint32_t reached) const {
+    const std::uint8_t at = places_[place(reached)];
+    return at != kNone && ways_[at].reached == reached ? &ways_[at] : nullptr;
   }
+  // A leg came whose every stage was after the one before.
+  void learn(const EndedLeg& leg);
+  // Stages by number.
+  Histogram& durations(unsigned from, unsigned to);
+
   // In the order in which they were first met.
-  const std::vector<Interval>& intervals() const { return intervals_; }
+  const std::vector<std::unique_ptr<Interval>>& intervals() const { return intervals_; }
 
  private:
-  static constexpr std::uint16_t kNone = 0xffff;
-
-  [[gnu::noinline]] void make(unsigned from, unsigned to, std::uint16_t& index) {
-    index = static_cast<std::uint16_t>(intervals_.size());
-    intervals_.push_back({static_cast<Stage>(from), static_cast<Stage>(to), {}});
+  static constexpr std::uint8_t kNone = 0xff;
+  static constexpr unsigned kPlaceBits = 8;
+  static std::size_t place(std::uint32_t reached) {
+    return (reached * std::uint32_t{0x9e3779b1}) >> (32 - kPlaceBits);
   }
 
-  std::array<std::uint16_t, kStages * kStages> index_;
-  std::vector<Interval> intervals_;
+  std::vector<std::unique_ptr<Interval>> intervals_;
+  // A capture has a dozen. By a hash of the stages, the one that was last learnt there.
+  std::vector<Way> ways_;
+  std::array<std::uint8_t, std::size_t{1} << kPlaceBits> places_;
 };
 
 struct SlowLeg {
@@ -77,6 +91,16 @@ class StageStats {
   std::uint64_t completed_early() const { return completed_early_; }
 
  private:
+  [[gnu::noinline]] void add_new_way(const EndedLeg& leg, IntervalTable& table);
+  // What lies behind a stage that is `duration` behind its first, for legs of no known way and for
+  // those that were somewhere before they were where they came from.
+  [[gnu::noinline]] void add_stage_by_stage(const EndedLeg& leg, IntervalTable& table,
+                                            unsigned before, Nanoseconds duration);
+  void check_slow(const EndedLeg& leg, Nanoseconds duration) {
+    const bool slow = slowest_.size() < kSlowest || duration > slowest_.back().duration;
+    if (slow && duration > 0) [[unlikely]]
+      keep(leg, duration);
+  }
   [[gnu::noinline]] void keep(const EndedLeg& leg, Nanoseconds duration);
 
   std::vector<IntervalTable> devices_;

@@ -33,8 +33,8 @@ Leg leg(LegDirection direction, Outcome outcome,
 }
 
 const track::Interval* interval(const track::DirectionStats& stats, Stage from, Stage to) {
-  for (const track::Interval& interval : stats.stages.devices().at(1).intervals()) {
-    if (interval.from == from && interval.to == to) return &interval;
+  for (const auto& interval : stats.stages.devices().at(1).intervals()) {
+    if (interval->from == from && interval->to == to) return interval.get();
   }
   return nullptr;
 }
@@ -198,7 +198,8 @@ TEST_P(LegFigures, percentiles_are_those_of_the_sorted_durations) {
   std::size_t seen = 0;
   const auto compare = [&](LegDirection direction, const track::DirectionStats& figures) {
     for (std::size_t id = 0; id < figures.stages.devices().size(); ++id) {
-      for (const track::Interval& interval : figures.stages.devices()[id].intervals()) {
+      for (const auto& met : figures.stages.devices()[id].intervals()) {
+        const track::Interval& interval = *met;
         const track::DeviceId device{static_cast<std::uint16_t>(id)};
         std::vector<Nanoseconds>& truth =
             durations[{direction, device, interval.from, interval.to}];
