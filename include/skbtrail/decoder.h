@@ -49,30 +49,11 @@ struct is_optional<std::optional<T>> : std::true_type {};
 
 template <class T>
 inline constexpr bool wants_bytes =
-    std::is_same_v<T, std::string_view> || std::is_same_v<T, std::span<const std::uint8_t>>;
+    std::is_same_v<T, Text> || std::is_same_v<T, std::span<const std::uint8_t>>;
 
-// The bytes before the first NUL. Names of devices and tasks have 8 to 16 bytes, which are two
-// overlapping words: no loop and no call, and nothing at all where the name is not used.
-inline std::size_t length_of(const std::uint8_t* text, std::size_t size) {
-  const auto zero_bytes = [](std::uint64_t word) {  // the lowest set bit is in the first zero byte
-    return (word - 0x0101010101010101) & ~word & 0x8080808080808080;
-  };
-  if (size - 8 > 8 || std::endian::native != std::endian::little) {
-    const void* nul = std::memchr(text, 0, size);
-    return nul == nullptr ? size
-                          : static_cast<std::size_t>(static_cast<const std::uint8_t*>(nul) - text);
-  }
-  if (const std::uint64_t zeros = zero_bytes(load<std::uint64_t>(text)); zeros != 0) {
-    return static_cast<std::size_t>(std::countr_zero(zeros)) / 8;
-  }
-  const std::uint64_t zeros = zero_bytes(load<std::uint64_t>(text + size - 8));
-  return zeros == 0 ? size : size - 8 + static_cast<std::size_t>(std::countr_zero(zeros)) / 8;
-}
-
-inline void assign(std::string_view& out, const FieldLocation& field, const RawEvent& event) {
+inline void assign(Text& out, const FieldLocation& field, const RawEvent& event) {
   const auto bytes = load_bytes(field, event);
-  const std::size_t length = bytes.empty() ? 0 : length_of(bytes.data(), bytes.size());
-  out = {reinterpret_cast<const char*>(bytes.data()), length};
+  out = std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 inline void assign(std::span<const std::uint8_t>& out, const FieldLocation& field,

@@ -18,7 +18,7 @@ inline constexpr std::array<std::string_view, 10> kSoftirqNames{
 struct IrqHandlerEntry {
   static constexpr EventName name{"irq", "irq_handler_entry"};
   std::int32_t irq = 0;
-  std::string_view handler;
+  Text handler;
   static constexpr auto fields =
       std::tuple{field("irq", &IrqHandlerEntry::irq), field("name", &IrqHandlerEntry::handler)};
 };
@@ -63,7 +63,7 @@ struct SoftirqExit {
 struct NapiPoll {
   static constexpr EventName name{"napi", "napi_poll"};
   NapiAddr napi{};
-  std::string_view device;
+  Text device;
   std::int32_t work = 0;
   std::int32_t budget = 0;
   static constexpr auto fields =

@@ -13,7 +13,7 @@ namespace skbtrail {
 struct NetDevEvent {
   SkbAddr skbaddr{};
   std::uint32_t len = 0;
-  std::string_view device;
+  Text device;
   static constexpr auto fields =
       std::tuple{field("skbaddr", &NetDevEvent::skbaddr), field("len", &NetDevEvent::len),
                  field("name", &NetDevEvent::device)};
@@ -85,7 +85,7 @@ struct NetDevXmit {
   SkbAddr skbaddr{};
   std::uint32_t len = 0;
   std::int32_t rc = 0;
-  std::string_view device;
+  Text device;
   static constexpr auto fields =
       std::tuple{field("skbaddr", &NetDevXmit::skbaddr), field("len", &NetDevXmit::len),
                  field("rc", &NetDevXmit::rc), field("name", &NetDevXmit::device)};

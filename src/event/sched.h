@@ -9,10 +9,10 @@ namespace skbtrail {
 
 struct SchedSwitch {
   static constexpr EventName name{"sched", "sched_switch"};
-  std::string_view prev_comm;
+  Text prev_comm;
   Pid prev_pid = 0;
   std::int64_t prev_state = 0;
-  std::string_view next_comm;
+  Text next_comm;
   Pid next_pid = 0;
   static constexpr auto fields = std::tuple{
       field("prev_comm", &SchedSwitch::prev_comm), field("prev_pid", &SchedSwitch::prev_pid),
@@ -38,7 +38,7 @@ struct SchedWakeup {
 // wake_up_new_task(): runnable for the first time.
 struct SchedWakeupNew {
   static constexpr EventName name{"sched", "sched_wakeup_new"};
-  std::string_view comm;
+  Text comm;
   Pid pid = 0;
   static constexpr auto fields =
       std::tuple{field("comm", &SchedWakeupNew::comm), field("pid", &SchedWakeupNew::pid)};
@@ -48,7 +48,7 @@ struct SchedWakeupNew {
 struct SchedProcessFork {
   static constexpr EventName name{"sched", "sched_process_fork"};
   Pid parent_pid = 0;
-  std::string_view child_comm;
+  Text child_comm;
   Pid child_pid = 0;
   static constexpr auto fields = std::tuple{field("parent_pid", &SchedProcessFork::parent_pid),
                                             field("child_comm", &SchedProcessFork::child_comm),
@@ -59,7 +59,7 @@ struct SchedProcessFork {
 // leader calls exec: it takes over the leader's pid (de_thread(), fs/exec.c).
 struct SchedProcessExec {
   static constexpr EventName name{"sched", "sched_process_exec"};
-  std::string_view filename;
+  Text filename;
   Pid pid = 0;
   Pid old_pid = 0;
   static constexpr auto fields = std::tuple{field("filename", &SchedProcessExec::filename),

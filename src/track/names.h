@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/append_only.h"
+#include "skbtrail/event.h"
 #include "skbtrail/units.h"
 
 namespace skbtrail::track {
@@ -27,11 +28,13 @@ class Devices {
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
-  // Asked for every packet event, nearly always about one of a few names: a comparison with the
-  // name that was last seen in its place answers without hashing it (2 ns instead of 11).
-  DeviceId id(std::string_view name, Nanoseconds now = 0) {
-    DeviceId& recent = recent_[place(name)];
-    if (!same(names_[static_cast<std::size_t>(recent)], name)) [[unlikely]]
+  // Asked for every packet event, nearly always about one of a few names, with one NUL behind it: a
+  // comparison with the name that was last seen in its place answers without looking for its end
+  // and without hashing it (2 ns instead of 11).
+  DeviceId id(Text name, Nanoseconds now = 0) {
+    const std::string_view bytes = name.bytes();
+    DeviceId& recent = recent_[place(bytes)];
+    if (!same(names_[static_cast<std::size_t>(recent)], bytes)) [[unlikely]]
       recent = find_or_add(name, now);
     return recent;
   }
@@ -43,15 +46,19 @@ class Devices {
  private:
   static constexpr std::size_t kPlaces = 16;
   // Names of one machine differ in their last letters or in length: eth0, eth1, veth0, veth-client.
-  static std::size_t place(std::string_view name) {
-    return name.empty() ? 0 : (name.size() + static_cast<unsigned char>(name.back())) % kPlaces;
+  static std::size_t place(std::string_view bytes) {
+    const std::size_t size = bytes.size();
+    return size < 2 ? 0 : (size + static_cast<unsigned char>(bytes[size - 2])) % kPlaces;
   }
-  // Most names have 8 to 15 letters, which are two overlapping words: no call.
-  static bool same(std::string_view a, std::string_view b) {
-    if (a.size() != b.size()) return false;
-    if (a.size() - 8 > 8) return a == b;
-    const std::size_t last = a.size() - 8;
-    return word(a.data()) == word(b.data()) && word(a.data() + last) == word(b.data() + last);
+  // Are the bytes that name and a NUL? Most names have 8 to 15 letters, which are two overlapping
+  // words: no call.
+  static bool same(std::string_view name, std::string_view bytes) {
+    const std::size_t size = name.size();
+    if (bytes.size() != size + 1 || bytes[size] != '\0') return false;
+    if (size - 8 > 8) return name == bytes.substr(0, size);
+    const std::size_t last = size - 8;
+    return word(name.data()) == word(bytes.data()) &&
+           word(name.data() + last) == word(bytes.data() + last);
   }
   static std::uint64_t word(const char* at) {
     std::uint64_t word;

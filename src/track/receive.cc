@@ -117,7 +117,7 @@ LiveLeg& Receiver::enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& s
   return received;
 }
 
-void Receiver::gro_entry(const EventHeader& header, SkbAddr address, std::string_view device,
+void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device,
                          std::uint32_t len) {
   Cpu& cpu = this->cpu(header.cpu);
   LiveLeg& leg = enter(header, cpu, address, devices_.id(device, header.time), len);
@@ -176,7 +176,7 @@ void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive&
   cpu.taker = legs_.find(event.held).leg;
 }
 
-LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
+LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, Text device,
                                std::uint32_t len) {
   Cpu& cpu = this->cpu(header.cpu);
   const DeviceId id = devices_.id(device, header.time);
@@ -189,7 +189,7 @@ LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, std::
   return enter(header, cpu, address, id, len);
 }
 
-void Receiver::left_to_backlog(const EventHeader& header, SkbAddr address, std::string_view device,
+void Receiver::left_to_backlog(const EventHeader& header, SkbAddr address, Text device,
                                std::uint32_t len) {
   handed_over(header, address, device, len).rx.in_backlog = true;
 }

@@ -41,15 +41,12 @@ class Receiver {
 
   NetRxContext& context(CpuId cpu) { return this->cpu(cpu).context; }
 
-  void gro_entry(const EventHeader& header, SkbAddr address, std::string_view device,
-                 std::uint32_t len);
+  void gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
   void gro_exit(const EventHeader& header, std::int32_t ret);
   // netif_receive_skb_entry, netif_receive_skb_list_entry.
-  LiveLeg& handed_over(const EventHeader& header, SkbAddr address, std::string_view device,
-                       std::uint32_t len);
+  LiveLeg& handed_over(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
   // netif_rx.
-  void left_to_backlog(const EventHeader& header, SkbAddr address, std::string_view device,
-                       std::uint32_t len);
+  void left_to_backlog(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
   // Its leg; null when it is a hop of one that was received before.
   LiveLeg* stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device);
 

@@ -81,11 +81,12 @@ struct TaskClock {
 class Comm {
  public:
   std::string_view view() const { return {text_.data(), ::strnlen(text_.data(), text_.size())}; }
-  // Of a name without a NUL.
-  bool is(std::string_view name) const {
-    return name.size() <= text_.size() &&
-           std::memcmp(text_.data(), name.data(), name.size()) == 0 &&
-           (name.size() == text_.size() || text_[name.size()] == '\0');
+  bool is(Text name) const {
+    // As the kernel writes it, with NULs up to its end (__set_task_comm(), fs/exec.c).
+    const std::string_view bytes = name.bytes();
+    if (bytes.size() == text_.size() && std::memcmp(text_.data(), bytes.data(), 16) == 0)
+      return true;
+    return name == view();
   }
   void set(std::string_view name) {
     if (name.size() > text_.size()) name = name.substr(0, text_.size());

@@ -230,7 +230,7 @@ TEST(EventFormat, damaged_texts_never_crash) {
     NetifReceiveSkb event;
     const RawEvent raw{0, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 1, 0, 0};
     if (decoder->decode(raw, event)) {
-      EXPECT_LE(event.device.size(), bytes.size());
+      EXPECT_LE(event.device.view().size(), bytes.size());
     }
   }
 }

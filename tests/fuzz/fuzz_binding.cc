@@ -35,7 +35,7 @@ unsigned decode_all(const skbtrail::EventFormat& format, const Records& records)
     if (!decoder->decode(raw, event)) continue;
     const auto touch_string = [&](const auto& field) {
       if constexpr (std::is_same_v<std::remove_reference_t<decltype(event.*(field.member))>,
-                                   std::string_view>) {
+                                   skbtrail::Text>) {
         sum += touch(event.*(field.member));
       }
     };

@@ -31,7 +31,7 @@ unsigned decode(const skbtrail::EventFormat& format, const std::vector<std::uint
   unsigned sum = 0;
   const auto touch_string = [&](const auto& field) {
     if constexpr (std::is_same_v<std::remove_reference_t<decltype(event.*(field.member))>,
-                                 std::string_view>) {
+                                 skbtrail::Text>) {
       sum += touch(event.*(field.member));
     }
   };
@@ -42,7 +42,7 @@ unsigned decode(const skbtrail::EventFormat& format, const std::vector<std::uint
 // The fields that the input may give any layout.
 struct Anything {
   std::optional<std::int64_t> number;
-  std::optional<std::string_view> text;
+  std::optional<skbtrail::Text> text;
   std::optional<std::span<const std::uint8_t>> bytes;
   static constexpr auto fields = std::tuple{skbtrail::field("number", &Anything::number),
                                             skbtrail::field("text", &Anything::text),

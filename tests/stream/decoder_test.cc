@@ -26,10 +26,10 @@ struct Pointer {
       std::tuple{field("address", &Pointer::address), field("narrow", &Pointer::narrow)};
 };
 
-struct Text {
+struct WithText {
   static constexpr EventName name{"test", "text"};
-  std::string_view text;
-  static constexpr auto fields = std::tuple{field("text", &Text::text)};
+  Text text;
+  static constexpr auto fields = std::tuple{field("text", &WithText::text)};
 };
 
 struct Bytes {
@@ -42,7 +42,7 @@ struct Optional {
   static constexpr EventName name{"test", "optional"};
   std::int32_t always = 0;
   std::optional<std::uint32_t> sometimes;
-  std::optional<std::string_view> text;
+  std::optional<Text> text;
   static constexpr auto fields =
       std::tuple{field("always", &Optional::always), field("sometimes", &Optional::sometimes),
                  field("text", &Optional::text)};
@@ -126,8 +126,8 @@ TEST(Decoder, enums_and_narrow_members) {
 
 TEST(Decoder, char_arrays_end_at_the_first_nul_or_at_their_size) {
   const EventFormat format = format_of({array("text", 2, 6)});
-  EXPECT_EQ(decode<Text>(format, std::string("..abc\0xyz", 9)).text, "abc");
-  EXPECT_EQ(decode<Text>(format, "..abcdefgh").text, "abcdef");
+  EXPECT_EQ(decode<WithText>(format, std::string("..abc\0xyz", 9)).text, "abc");
+  EXPECT_EQ(decode<WithText>(format, "..abcdefgh").text, "abcdef");
 }
 
 TEST(Decoder, byte_arrays_keep_their_zeros) {
@@ -144,25 +144,25 @@ std::string located_at(std::uint16_t offset, std::uint16_t size, const std::stri
 
 TEST(Decoder, data_loc_counts_from_the_start_of_the_record) {
   const EventFormat format = format_of({located("text", 4, false)});
-  EXPECT_EQ(decode<Text>(format, located_at(10, 5, std::string("__eth0\0", 7))).text, "eth0");
-  EXPECT_EQ(decode<Text>(format, located_at(10, 3, "__eth0")).text, "eth");
-  EXPECT_EQ(decode<Text>(format, located_at(10, 0, "__eth0")).text, "");
+  EXPECT_EQ(decode<WithText>(format, located_at(10, 5, std::string("__eth0\0", 7))).text, "eth0");
+  EXPECT_EQ(decode<WithText>(format, located_at(10, 3, "__eth0")).text, "eth");
+  EXPECT_EQ(decode<WithText>(format, located_at(10, 0, "__eth0")).text, "");
 }
 
 TEST(Decoder, rel_loc_counts_from_the_end_of_its_field) {
   const EventFormat format = format_of({located("text", 4, true)});
-  EXPECT_EQ(decode<Text>(format, located_at(2, 4, "__eth0")).text, "eth0");
+  EXPECT_EQ(decode<WithText>(format, located_at(2, 4, "__eth0")).text, "eth0");
 }
 
 TEST(Decoder, a_loc_that_points_outside_the_record_gives_an_empty_string) {
   for (const bool relative : {false, true}) {
     const EventFormat format = format_of({located("text", 4, relative)});
     const std::uint16_t base = relative ? 0 : 8;
-    EXPECT_EQ(decode<Text>(format, located_at(base + 0, 4, "eth0")).text, "eth0");
-    EXPECT_EQ(decode<Text>(format, located_at(base + 0, 5, "eth0")).text, "");
-    EXPECT_EQ(decode<Text>(format, located_at(base + 1, 4, "eth0")).text, "");
-    EXPECT_EQ(decode<Text>(format, located_at(base + 5, 0, "eth0")).text, "");
-    EXPECT_EQ(decode<Text>(format, located_at(0xffff, 0xffff, "eth0")).text, "");
+    EXPECT_EQ(decode<WithText>(format, located_at(base + 0, 4, "eth0")).text, "eth0");
+    EXPECT_EQ(decode<WithText>(format, located_at(base + 0, 5, "eth0")).text, "");
+    EXPECT_EQ(decode<WithText>(format, located_at(base + 1, 4, "eth0")).text, "");
+    EXPECT_EQ(decode<WithText>(format, located_at(base + 5, 0, "eth0")).text, "");
+    EXPECT_EQ(decode<WithText>(format, located_at(0xffff, 0xffff, "eth0")).text, "");
   }
 }
 
@@ -193,7 +193,7 @@ TEST(Decoder, an_absent_optional_field_is_reset) {
 TEST(Decoder, a_missing_required_field_is_named) {
   EXPECT_THAT(bind_error<Optional>(format_of({number("sometimes", 0, 4, false)})),
               HasSubstr("test:event has no field \"always\""));
-  EXPECT_THAT(bind_error<Text>(format_of({})), HasSubstr("\"text\""));
+  EXPECT_THAT(bind_error<WithText>(format_of({})), HasSubstr("\"text\""));
 }
 
 TEST(Decoder, a_field_of_another_kind_is_refused_and_named) {
@@ -201,10 +201,11 @@ TEST(Decoder, a_field_of_another_kind_is_refused_and_named) {
               HasSubstr("\"value\""));
   EXPECT_THAT(bind_error<Numbers>(format_of({array("value", 0, 4)})), HasSubstr("\"value\""));
   EXPECT_THAT(bind_error<Numbers>(format_of({located("value", 0, false)})), HasSubstr("\"value\""));
-  EXPECT_THAT(bind_error<Text>(format_of({number("text", 0, 8, false)})), HasSubstr("\"text\""));
+  EXPECT_THAT(bind_error<WithText>(format_of({number("text", 0, 8, false)})),
+              HasSubstr("\"text\""));
   FieldFormat wide = located("text", 0, false);
   wide.size = 8;
-  EXPECT_THAT(bind_error<Text>(format_of({wide})), HasSubstr("\"text\""));
+  EXPECT_THAT(bind_error<WithText>(format_of({wide})), HasSubstr("\"text\""));
 }
 
 TEST(Decoder, a_record_shorter_than_its_fields_is_refused) {

@@ -62,11 +62,12 @@ std::string compare_field(const Number& ours, tep_format_field* field, tep_recor
                      static_cast<long long>(value));
 }
 
-std::string compare_field(std::string_view ours, tep_format_field* field, tep_record* record) {
+std::string compare_field(Text text, tep_format_field* field, tep_record* record) {
   int size = 0;
   const auto* raw = static_cast<const char*>(
       tep_get_field_raw(nullptr, field->event, field->name, record, &size, 0));
   if (raw == nullptr) return "is not there to tep";
+  const std::string_view ours = text;
   const std::string_view theirs(raw, strnlen(raw, static_cast<std::size_t>(size)));
   return theirs == ours ? "" : fmt::format("is \"{}\" to us, \"{}\" to tep", ours, theirs);
 }

@@ -271,7 +271,13 @@ TEST(Comm, is_a_name_and_no_longer_one_that_begins_with_it) {
     comm.set(name);
     EXPECT_TRUE(comm.is(name));
     EXPECT_FALSE(comm.is(name.substr(0, name.size() - 1)));
-    EXPECT_FALSE(comm.is(std::string(name) + "x"));
+    const std::string longer = std::string(name) + "x";
+    EXPECT_FALSE(comm.is(std::string_view(longer)));
+    std::string record(name);  // as it lies in an event
+    record.resize(16);
+    EXPECT_TRUE(comm.is(std::string_view(record)));
+    record[0] = 'x';
+    EXPECT_FALSE(comm.is(std::string_view(record)));
     EXPECT_FALSE(comm.is(""));
   }
 }
