@@ -73,7 +73,7 @@ class Histogram {
   [[gnu::noinline]] void make_room(std::uint64_t value) {
     max_ = std::max(max_, value);
     buckets_.resize(bucket_of(max_) + 1);
-    room_ = max_ + 1 == 0 ? max_ : max_ + 1;
+    room_ = max_ + 1;  // the greatest number makes it 0: then every value comes here
   }
 
   // Values below it need no room and are no new maximum: one question for a value instead of two.

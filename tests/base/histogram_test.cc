@@ -34,6 +34,9 @@ TEST(Histogram, the_largest_values_have_a_bucket_too) {
   EXPECT_EQ(histogram.max(), ~std::uint64_t{0});
   EXPECT_EQ(histogram.percentile(0.5), 0U);
   EXPECT_EQ(histogram.percentile(1), ~std::uint64_t{0});
+  histogram.add(7);
+  EXPECT_EQ(histogram.max(), ~std::uint64_t{0});
+  EXPECT_EQ(histogram.count(), 3U);
 }
 
 TEST(Histogram, the_sum_of_two_is_that_of_all_their_values) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "support/files.h"
 #include "support/oracle.h"
@@ -23,7 +25,7 @@ using track::Stage;
 constexpr track::DeviceId kDevice{1};
 
 Leg leg(LegDirection direction, Outcome outcome,
-        std::initializer_list<std::pair<Stage, Nanoseconds>> stages) {
+        const std::vector<std::pair<Stage, Nanoseconds>>& stages) {
   Leg leg;
   leg.direction = direction;
   leg.outcome = outcome;
@@ -88,6 +90,82 @@ TEST(LegStats, what_goes_backwards_or_lived_in_a_gap_is_counted_and_not_used) {
   EXPECT_EQ(stats.rx().births, 2U);
   EXPECT_EQ(stats.rx().causes[static_cast<std::size_t>(track::UnknownCause::gap)], 1U);
   EXPECT_EQ(interval(stats.rx(), Stage::softirq, Stage::stack), nullptr);
+}
+
+// The first leg of a way is taken stage by stage, the others are not: what they say must be the
+// same.
+TEST(LegStats, a_leg_on_a_known_way_counts_as_the_first_one_did) {
+  const std::vector<std::pair<Stage, Nanoseconds>> forwards = {
+      {Stage::softirq, 100}, {Stage::stack, 110}, {Stage::copy, 500}, {Stage::ret, 530}};
+  std::vector<std::pair<Stage, Nanoseconds>> backwards = forwards;
+  backwards[2].second = 105;  // copied before it was received
+  const Leg back = leg(LegDirection::rx, Outcome::delivered, backwards);
+  track::LegStats unknown, known;
+  unknown.add(back);
+  for (int i = 0; i < 3; ++i) known.add(leg(LegDirection::rx, Outcome::delivered, forwards));
+  ASSERT_EQ(known.rx().stages.slowest().size(), 3U);
+  for (const track::SlowLeg& slow : known.rx().stages.slowest()) EXPECT_EQ(slow.duration, 430U);
+  known.add(back);
+  for (const track::LegStats* stats : {&unknown, &known}) {
+    EXPECT_EQ(stats->rx().stages.backwards(), 1U);
+    EXPECT_EQ(stats->rx().stages.slowest().back().duration, 430U) << "100 to 530 all the same";
+    const track::Interval* skipping = interval(stats->rx(), Stage::stack, Stage::ret);
+    ASSERT_NE(skipping, nullptr);
+    EXPECT_EQ(skipping->durations.count(), 1U);
+    EXPECT_EQ(skipping->durations.max(), 420U);
+  }
+  EXPECT_EQ(interval(known.rx(), Stage::softirq, Stage::stack)->durations.count(), 4U);
+  EXPECT_EQ(interval(known.rx(), Stage::stack, Stage::copy)->durations.count(), 3U);
+  EXPECT_EQ(interval(unknown.rx(), Stage::stack, Stage::copy), nullptr);
+  // Nor is a way learnt from who went back on it.
+  unknown.add(leg(LegDirection::rx, Outcome::delivered, forwards));
+  ASSERT_NE(interval(unknown.rx(), Stage::stack, Stage::copy), nullptr);
+  EXPECT_EQ(interval(unknown.rx(), Stage::stack, Stage::ret)->durations.count(), 1U);
+}
+
+TEST(LegStats, a_driver_that_keeps_what_it_sent_does_not_make_a_known_way_slow) {
+  track::LegStats stats;
+  for (const Nanoseconds complete : {9000, 8000, 115}) {
+    stats.add(leg(LegDirection::tx, Outcome::transmitted,
+                  {{Stage::queue, 100}, {Stage::xmit, 120}, {Stage::complete, complete}}));
+  }
+  ASSERT_EQ(stats.tx().stages.slowest().size(), 3U);
+  for (const track::SlowLeg& slow : stats.tx().stages.slowest()) EXPECT_EQ(slow.duration, 20U);
+  EXPECT_EQ(interval(stats.tx(), Stage::xmit, Stage::complete)->durations.count(), 2U);
+  EXPECT_EQ(stats.tx().stages.completed_early(), 1U);
+}
+
+// More ways than are remembered, some in each other's place, and each of them again and again.
+TEST(LegStats, every_way_there_can_be) {
+  constexpr auto kFirst = static_cast<unsigned>(Stage::irq);
+  constexpr auto kLast = static_cast<unsigned>(Stage::ret);
+  track::LegStats stats;
+  std::map<std::pair<unsigned, unsigned>, std::uint64_t> expected;
+  for (int round = 0; round < 3; ++round) {
+    for (unsigned reached = 1; reached < 2U << (kLast - kFirst); ++reached) {
+      Leg way;
+      way.direction = LegDirection::rx;
+      way.device = kDevice;
+      unsigned before = 0;
+      for (unsigned stage = kFirst; stage <= kLast; ++stage) {
+        if ((reached >> (stage - kFirst) & 1) == 0) continue;
+        way.stages.set(static_cast<Stage>(stage), stage * stage);
+        if (before != 0) ++expected[{before, stage}];
+        before = stage;
+      }
+      stats.add(way);
+    }
+  }
+  ASSERT_EQ(stats.rx().stages.devices().at(1).intervals().size(), expected.size());
+  for (const auto& [stages, count] : expected) {
+    const auto& [from, to] = stages;
+    const track::Interval* found =
+        interval(stats.rx(), static_cast<Stage>(from), static_cast<Stage>(to));
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->durations.count(), count);
+    EXPECT_EQ(found->durations.min(), to * to - from * from);
+    EXPECT_EQ(found->durations.max(), to * to - from * from);
+  }
 }
 
 TEST(LegStats, only_the_slowest_are_kept_slowest_first) {

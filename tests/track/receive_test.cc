@@ -246,6 +246,19 @@ TEST_F(Receive, the_backlog_has_done_with_a_packet_before_it_receives_the_next) 
   EXPECT_EQ(time(packets.with_id(2).first, Stage::proto), 140U);
 }
 
+TEST_F(Receive, a_hop_is_no_second_packet_of_the_backlog) {
+  softirq(100);
+  tracker.on(at(110), NetifRx{{skb(1), 1514, "veth1"}});
+  receive(120, skb(1), 1500, "veth1");
+  receive(130, skb(1), 1500, "br0");
+  probe(140, 1448, std::nullopt);
+  softirq_exit(150);
+  ASSERT_EQ(finished().size(), 1U);
+  EXPECT_EQ(legs.rx[0].hops, 1U);
+  EXPECT_EQ(time(legs.rx[0], Stage::proto), 140U);
+  EXPECT_EQ(legs.rx[0].confidence, Confidence::exact);
+}
+
 TEST_F(Receive, a_packet_that_is_not_as_long_is_not_the_one_received) {
   softirq(100);
   receive(110, skb(1), 52);
