@@ -263,7 +263,7 @@ class ExecTime {
     stream::walk(*trace, events);
   }
   void on(const EventHeader& header, const SchedProcessExec& event) {
-    if (event.filename.ends_with(name_)) time_ = header.time;
+    if (event.filename.view().ends_with(name_)) time_ = header.time;
   }
   std::string seconds() const {
     return fmt::format("{}.{:09}", time_ / 1'000'000'000, time_ % 1'000'000'000);
