@@ -34,7 +34,7 @@ class IntervalTable {
   };
 
   IntervalTable() { places_.fill(kNone); }
-  // The way of a leg; null when none like it came yet, or too long ago.
+  // The way of a leg; null when none like it came yet, or another one has its place.
   const Way* way(std::uint32_t reached) const {
     const std::uint8_t at = places_[place(reached)];
     return at != kNone && ways_[at].reached == reached ? &ways_[at] : nullptr;

@@ -84,7 +84,7 @@ class Comm {
   bool is(Text name) const {
     // As the kernel writes it, with NULs up to its end (__set_task_comm(), fs/exec.c).
     const std::string_view bytes = name.bytes();
-    if (bytes.size() == text_.size() && std::memcmp(text_.data(), bytes.data(), 16) == 0)
+    if (bytes.size() == text_.size() && std::memcmp(text_.data(), bytes.data(), bytes.size()) == 0)
       return true;
     return name == view();
   }
