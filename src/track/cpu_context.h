@@ -108,11 +108,12 @@ class CpuContexts {
   void subscribe_interrupts(stream::Dispatcher& dispatcher);
   // The task that runs there enters or leaves a call: no interrupt lies on top of it.
   void makes_call(const EventHeader& header) {
-    const Cpu& cpu = cpus_[header.cpu];
-    // As every time but the first since it came.
-    if (cpu.now.kind == ContextKind::user && cpu.pid == header.pid) [[likely]]
-      return;
-    leave_call(header);
+    if (!knows_caller(header)) leave_call(header);
+  }
+  // Does makes_call() change nothing? As every time but the first since that task came.
+  bool knows_caller(const EventHeader& header) const {
+    const Cpu* cpu = cpus_.find(header.cpu);
+    return cpu != nullptr && cpu->now.kind == ContextKind::user && cpu->pid == header.pid;
   }
 
   void on(const EventHeader& header, const IrqHandlerEntry& event);

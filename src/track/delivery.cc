@@ -28,7 +28,8 @@ void read_by(LiveLeg& leg, const Read& read) {
 
 // Calls that move bytes out of a socket without a copy to user space.
 bool is_splice(std::string_view call) {
-  return call == "splice" || call == "sendfile64" || call == "sendfile";
+  return call.starts_with('s') &&  // asked of every read
+         (call == "splice" || call == "sendfile64" || call == "sendfile");
 }
 
 bool is_read(std::string_view call) {

@@ -204,10 +204,9 @@ void SchedStats::on(const EventHeader& header, const SysEnter& event) {
   set_call(header, event.nr);
 }
 
-void SchedStats::set_call(const EventHeader& header, std::int32_t number) {
-  SchedTask& caller = task(times_.calling(header));
-  caller.call = number;
-  caller.call_gaps = caller.life->gaps;
+void SchedStats::set_first_call(EventHeader header, std::int32_t number) {
+  const TaskLife& life = times_.calling(header);
+  is_in_call(task(life), life, number);
 }
 
 void SchedStats::finish(Nanoseconds end) {

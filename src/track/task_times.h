@@ -186,6 +186,14 @@ class TaskTimes {
     if (contexts_ != nullptr) contexts_->makes_call(header);
     return at(header);
   }
+  // The same task, when nothing has to be changed or made for it; else null.
+  const TaskLife* known_caller(const EventHeader& header) const {
+    const Cpu* here = cpus_.find(header.cpu);
+    const bool known = here != nullptr && here->current != nullptr &&
+                       here->current->pid == header.pid &&
+                       (contexts_ == nullptr || contexts_->knows_caller(header));
+    return known ? here->current : nullptr;
+  }
   // What the task with this pid does after the last event; blocked when none was seen yet. Idle
   // tasks have no pid of their own.
   TaskState state(Pid pid) {
