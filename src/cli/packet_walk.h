@@ -20,10 +20,11 @@ class PacketWalk {
   PacketWalk(stream::Trace& trace, track::PacketSink& sink, track::Flows& flows)
       : trace_(trace),
         comms_(trace.file().cmdlines()),
+        calls_(trace.file().uname()),
         reasons_(drop_reasons(trace.catalog())),
         symbols_(trace.file().kallsyms()),
         names_{devices_, comms_, reasons_, flows, symbols_},
-        tracker_(devices_, comms_, reasons_, flows, sink, packet_events(trace.catalog())),
+        tracker_(devices_, comms_, calls_, reasons_, flows, sink, packet_events(trace.catalog())),
         events_(trace.catalog()) {
     tracker_.subscribe(events_);
   }
@@ -65,6 +66,7 @@ class PacketWalk {
   track::Flows own_flows_;
   track::Devices devices_;
   track::Comms comms_;
+  track::SyscallNames calls_;
   track::DropReasons reasons_;
   Symbols symbols_;
   report::PacketNames names_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "skbtrail/event.h"
@@ -35,7 +36,9 @@ struct SysExit {
 struct RawSysEnter {
   static constexpr EventName name{"raw_syscalls", "sys_enter"};
   std::int64_t nr = 0;
-  static constexpr auto fields = std::tuple{field("id", &RawSysEnter::nr)};
+  std::optional<std::span<const std::uint8_t>> args{};  // six registers
+  static constexpr auto fields =
+      std::tuple{field("id", &RawSysEnter::nr), field("args", &RawSysEnter::args)};
 };
 
 struct RawSysExit {

@@ -153,12 +153,11 @@ void Delivery::withdrawn(const LiveLeg& leg) {
 
 void Delivery::closed(const InetSockSetState& event) {
   if (event.newstate != kTcpClose) return;
-  const std::uint64_t key = Sockets::key(event.skaddr);
-  Socket* socket = sockets_.find(key);
+  Socket* socket = sockets_.find(Sockets::key(event.skaddr));
   if (socket == nullptr) return;
   // tcp_close() frees what nobody read without an event (__tcp_close(), net/ipv4/tcp.c).
   forget_queue(*socket, UnknownCause::socket_closed);
-  sockets_.forget(key);
+  sockets_.forget(*socket);
 }
 
 // ------------------------------------------------------------------------------ out of the socket
@@ -413,14 +412,25 @@ void Delivery::remember_head(const LiveLeg& leg) {
 
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
   Task& task = this->task(header.pid);
-  const std::uint64_t address = Sockets::key(event.skaddr);
-  const bool by_address = sockets_.find(address) != nullptr;
-  task.adjusted_socket = by_address ? address : event.sock_cookie;
+  task.adjusted_socket = key_of(event);
   task.adjusted_at = header.time;
   if (task.copies.empty()) task.cpu = header.cpu;  // splice(), perhaps
   for (PendingCopy& copy : task.copies) {
     if (copy.socket == 0) copy.socket = task.adjusted_socket;
   }
+}
+
+// Of its socket.
+std::uint64_t Delivery::key_of(const TcpRcvSpaceAdjust& event) {
+  const std::uint64_t address = Sockets::key(event.skaddr);
+  const Socket* socket = sockets_.find(address);
+  if (socket != nullptr && Sockets::is_address(socket->key)) [[likely]]
+    return address;
+  // Of a cookie, the address may be known, or have been another socket's.
+  if (socket == nullptr || socket->key != event.sock_cookie) {
+    sockets_.learn_address(address, event.sock_cookie);
+  }
+  return event.sock_cookie;
 }
 
 // splice() and its kind take bytes without a copy event: how many, the call's return says.
@@ -500,13 +510,22 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   if (woken_early_at != 0) woken(woken_early_at, previous, previous.woken_early_by.get());
 }
 
-void Delivery::call_entered(const EventHeader& header, std::string_view call, bool peeking) {
+void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) {
   Task& task = this->task(header.pid);
-  task.call = call;
+  // Two events of one call lie right behind each other, in the order in which they were switched on
+  // (both are probes of the tracepoint sys_enter; kernel/trace/trace_syscalls.c, 5.4 to 6.18).
+  const bool told = task.in_call && task.call_nr == call.nr && task.call_told_raw != call.raw;
+  if (told) {
+    if (!call.raw) task.call = call.name;  // the kernel's name, where we know none
+    return;
+  }
+  task.call = call.name;
+  task.call_nr = call.nr;
+  task.call_told_raw = call.raw;
   task.call_entered = header.time;
   task.in_call = task.makes_calls = sees_calls_ = true;
   task.woken_early_at = 0;
-  task.peeking = peeking;
+  task.peeking = call.peeks;
   task.adjusted_socket = 0;
 }
 

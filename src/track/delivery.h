@@ -29,6 +29,14 @@
 
 namespace skbtrail::track {
 
+// A system call begins. Both kinds of events may tell of the same one.
+struct EnteredCall {
+  std::int64_t nr = 0;
+  std::string_view name;  // "?" when nobody knows it
+  bool peeks = false;     // MSG_PEEK
+  bool raw = false;       // by raw_syscalls, not by an event of its own
+};
+
 struct DeliveryCounters {
   std::uint64_t unmatched_bytes = 0;   // read from sockets whose packets are not here
   std::uint64_t unmatched_copies = 0;  // the copies they were in
@@ -58,7 +66,7 @@ class Delivery {
 
   void waking(const EventHeader& header, Pid pid);
   void switched(const EventHeader& header, const SchedSwitch& event);
-  void call_entered(const EventHeader& header, std::string_view call, bool peeking);
+  void call_entered(const EventHeader& header, const EnteredCall& call);
   void call_returned(const EventHeader& header, std::int64_t ret);
 
   // A packet was queued to a device.
@@ -118,6 +126,7 @@ class Delivery {
   [[gnu::noinline]] void remember_head(const LiveLeg& leg);
   void note_waking(Nanoseconds time, Task& task, LiveLeg* leg);
   static void woken(Nanoseconds time, Task& task, LiveLeg* leg);
+  std::uint64_t key_of(const TcpRcvSpaceAdjust& event);
   void name_sent(Task& task, FlowId flow);
   void release_sent(Task& task);
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);

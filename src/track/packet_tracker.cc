@@ -1,9 +1,13 @@
 #include "track/packet_tracker.h"
 
+#include "base/bytes.h"
 #include "track/context.h"
 
 namespace skbtrail::track {
 namespace {
+
+// Of a call whose number has no name.
+constexpr std::string_view kNoName = "?";
 
 bool is_softirq_thread(std::string_view comm) {
   return is_ksoftirqd(comm) || is_napi_thread(comm);
@@ -16,6 +20,16 @@ bool peeks(const SysEnter& event) {
          event.family_member == "recvmmsg";
 }
 
+// The same of a call whose arguments have no names.
+bool peeks(std::string_view call, const RawSysEnter& event) {
+  const std::size_t flags = call == "recvmsg" ? 2 : 3;
+  const bool receives = call == "recvfrom" || call == "recvmsg" || call == "recvmmsg";
+  if (!receives || !event.args) return false;
+  const std::size_t at = flags * sizeof(std::uint64_t);
+  if (event.args->size() < at + sizeof(std::uint64_t)) return false;
+  return (load<std::uint64_t>(event.args->data() + at) & kMsgPeek) != 0;
+}
+
 template <class... Events>
 void subscribe_to(stream::Dispatcher& dispatcher, PacketTracker& tracker) {
   (dispatcher.subscribe<Events>(tracker), ...);
@@ -23,10 +37,12 @@ void subscribe_to(stream::Dispatcher& dispatcher, PacketTracker& tracker) {
 
 }  // namespace
 
-PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const DropReasons& reasons,
-                             Flows& flows, PacketSink& sink, PacketEvents events)
+PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const SyscallNames& calls,
+                             const DropReasons& reasons, Flows& flows, PacketSink& sink,
+                             PacketEvents events)
     : devices_(devices),
       comms_(comms),
+      calls_(calls),
       reasons_(reasons),
       has_waking_(events.waking),
       legs_(sink),
@@ -283,13 +299,15 @@ void PacketTracker::on(const EventHeader& header, const SchedSwitch& event) {
   delivery_.switched(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SysEnter& event) {
-  delivery_.call_entered(header, event.family_member, peeks(event));
+  delivery_.call_entered(header, {event.nr, event.family_member, peeks(event), false});
 }
 void PacketTracker::on(const EventHeader& header, const SysExit& event) {
   delivery_.call_returned(header, event.ret);
 }
-void PacketTracker::on(const EventHeader& header, const RawSysEnter&) {
-  delivery_.call_entered(header, "?", false);
+void PacketTracker::on(const EventHeader& header, const RawSysEnter& event) {
+  const std::string_view name = calls_.known(event.nr);
+  const bool peeking = peeks(name, event);
+  delivery_.call_entered(header, {event.nr, name.empty() ? kNoName : name, peeking, true});
 }
 void PacketTracker::on(const EventHeader& header, const RawSysExit& event) {
   delivery_.call_returned(header, event.ret);

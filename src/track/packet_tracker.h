@@ -27,6 +27,7 @@
 #include "track/receive.h"
 #include "track/run_sink.h"
 #include "track/send.h"
+#include "track/syscall_names.h"
 
 namespace skbtrail::track {
 
@@ -38,9 +39,10 @@ struct PacketEvents {
 
 class PacketTracker {
  public:
-  // All must outlive the tracker. `comms` tells ksoftirqd from tasks that read.
-  PacketTracker(Devices& devices, const Comms& comms, const DropReasons& reasons, Flows& flows,
-                PacketSink& sink, PacketEvents events);
+  // All must outlive the tracker. `comms` tells ksoftirqd from tasks that read; `calls` names those
+  // that raw_syscalls has numbers of.
+  PacketTracker(Devices& devices, const Comms& comms, const SyscallNames& calls,
+                const DropReasons& reasons, Flows& flows, PacketSink& sink, PacketEvents events);
 
   // To be called before the first event; both must outlive the tracker.
   void also_tell(LegSink& sink) { legs_.also_tell(sink); }
@@ -111,6 +113,7 @@ class PacketTracker {
 
   Devices& devices_;
   const Comms& comms_;
+  const SyscallNames& calls_;
   const DropReasons& reasons_;
   bool has_waking_;
   RunSink* runs_ = nullptr;

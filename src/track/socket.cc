@@ -10,6 +10,7 @@ Socket& Sockets::make(std::uint64_t key) {
   Socket& socket = *free_.back();
   free_.pop_back();
   socket.key = key;
+  socket.address = 0;
   socket.flow = kNoFlow;
   socket.sport = socket.dport = 0;
   socket.gaps = 0;
@@ -23,18 +24,28 @@ Socket& Sockets::make(std::uint64_t key) {
 }
 
 Socket* Sockets::find_old(std::uint64_t key) {
-  const auto found = sockets_.find(key);
-  if (found == sockets_.end()) return nullptr;
-  recent_[place(key)] = found->second;
-  return found->second;
+  if (const auto found = sockets_.find(key); found != sockets_.end()) {
+    recent_[place(key)] = found->second;
+    return found->second;
+  }
+  const auto found = by_address_.find(key);
+  return found == by_address_.end() ? nullptr : found->second;
 }
 
-void Sockets::forget(std::uint64_t key) {
-  const auto found = sockets_.find(key);
+void Sockets::learn_address(std::uint64_t address, std::uint64_t cookie) {
+  const auto found = sockets_.find(cookie);
   if (found == sockets_.end()) return;
-  free_.push_back(found->second);
-  recent_[place(key)] = nullptr;
-  sockets_.erase(found);
+  Socket*& here = by_address_[address];
+  if (here != nullptr) here->address = 0;  // it has gone, and nobody said so
+  here = found->second;
+  here->address = address;
+}
+
+void Sockets::forget(Socket& socket) {
+  if (socket.address != 0) by_address_.erase(socket.address);
+  recent_[place(socket.key)] = nullptr;
+  sockets_.erase(socket.key);
+  free_.push_back(&socket);
 }
 
 }  // namespace skbtrail::track

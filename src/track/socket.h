@@ -77,6 +77,7 @@ struct Socket {
   static constexpr std::size_t kMaxEarly = 64;
 
   std::uint64_t key = 0;
+  std::uint64_t address = 0;  // once it is known, where the key is a cookie
   FlowId flow = kNoFlow;
   std::uint16_t sport = 0, dport = 0;
   std::uint32_t gaps = 0;
@@ -87,7 +88,9 @@ struct Socket {
 };
 
 // By the address of the struct sock where events tell it, else by its cookie. Kernel addresses have
-// the top bit, cookies count up from 1.
+// the top bit, cookies count up from 1. tcp_probe tells the address in 6.12, not in 6.8; there
+// tcp_rcv_space_adjust tells both, and from then on the address finds the socket too: it is all
+// that the events of its end tell.
 class Sockets {
  public:
   static std::uint64_t key(SockAddr address) { return static_cast<std::uint64_t>(address); }
@@ -104,7 +107,9 @@ class Sockets {
       return recent;
     return find_old(key);
   }
-  void forget(std::uint64_t key);
+  // The socket with this cookie, if there is one, has this address.
+  void learn_address(std::uint64_t address, std::uint64_t cookie);
+  void forget(Socket& socket);
 
  private:
   // Asked for five times in a packet's life, about the few sockets that are busy.
@@ -115,6 +120,7 @@ class Sockets {
 
   std::array<Socket*, kRecent> recent_{};
   boost::unordered_flat_map<std::uint64_t, Socket*> sockets_;
+  boost::unordered_flat_map<std::uint64_t, Socket*> by_address_;  // those whose key is a cookie
   std::deque<Socket> storage_;
   std::vector<Socket*> free_;
 };

@@ -26,6 +26,8 @@ struct Task {
   Pid pid = 0;
   CpuId cpu = 0;          // where it last copied, or freed what it had read
   std::string_view call;  // the system call it is in, "" outside
+  std::int64_t call_nr = 0;
+  bool call_told_raw = false;  // by raw_syscalls first
   Nanoseconds call_entered = 0;
   bool in_call = false;
   bool makes_calls = false;  // a call of it was seen: its returns will be seen, too

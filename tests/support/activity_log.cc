@@ -65,10 +65,13 @@ struct Collector {
     activity.ret = event.ret;
   }
   void on(const EventHeader& header, const RawSysEnter& event) {
-    add(Act::call_enter, header, event.nr).name = names.name(event.nr);
+    Activity& activity = add(Act::call_enter, header, event.nr);
+    activity.name = names.name(event.nr);
+    activity.raw = true;
   }
   void on(const EventHeader& header, const RawSysExit& event) {
     Activity& activity = add(Act::call_exit, header, event.nr);
+    activity.raw = true;
     activity.name = names.name(event.nr);
     activity.ret = event.ret;
   }

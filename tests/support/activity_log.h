@@ -29,6 +29,7 @@ struct Activity {
   EventHeader header;
   std::int64_t number = 0;  // irq, vector, number of the call
   std::string name;         // of the handler, of the call as strace names it
+  bool raw = false;         // of a call: raw_syscalls tells of it
   std::int64_t ret = 0;     // of call_exit
   Pid pid = 0;              // who is woken; who is switched to
   std::string prev_comm, next_comm;

@@ -57,12 +57,13 @@ Analysis analyse(Result<stream::Trace> trace) {
     return result;
   }
   const track::Comms comms(trace->file().cmdlines());
+  const track::SyscallNames calls(trace->file().uname());
   const track::DropReasons reasons = cli::drop_reasons(trace->catalog());
   track::Devices devices;
   track::Flows flows;
   NoPackets packets;
   NoHunks printed;
-  track::PacketTracker tracker(devices, comms, reasons, flows, packets,
+  track::PacketTracker tracker(devices, comms, calls, reasons, flows, packets,
                                cli::packet_events(trace->catalog()));
   track::LegStats legs;
   track::PollStats polls;

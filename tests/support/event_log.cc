@@ -15,13 +15,15 @@
 #include "event/tcp.h"
 #include "stream/dispatcher.h"
 #include "stream/trace.h"
+#include "track/syscall_names.h"
 
 namespace skbtrail::test {
 namespace {
 
 class Recorder {
  public:
-  Recorder(EventLog& log, const track::DropReasons& reasons) : log_(log), reasons_(reasons) {}
+  Recorder(EventLog& log, const track::DropReasons& reasons, std::string_view uname)
+      : log_(log), reasons_(reasons), names_(uname) {}
 
   void on(const EventHeader& h, const SoftirqEntry& e) { add(Kind::softirq_entry, h).vec = e.vec; }
   void on(const EventHeader& h, const SoftirqExit& e) { add(Kind::softirq_exit, h).vec = e.vec; }
@@ -112,24 +114,47 @@ class Recorder {
     event.prev_sleeps = !still_runnable(e.prev_state);
   }
   void on(const EventHeader& h, const SysEnter& e) {
+    if (is_twin(h, Told::enter, e.nr)) return;
     LoggedEvent& event = add(Kind::call_enter, h);
     event.call = e.family_member;
     const bool receives = event.call.starts_with("recv");
     event.peek = receives && (e.flags.value_or(0) & kMsgPeek) != 0;
   }
   void on(const EventHeader& h, const SysExit& e) {
+    if (is_twin(h, Told::exit, e.nr)) return;
     LoggedEvent& event = add(Kind::call_exit, h);
     event.call = e.family_member;
     event.rc = static_cast<std::int32_t>(e.ret);
   }
-  void on(const EventHeader& h, const RawSysEnter&) { add(Kind::call_enter, h).call = "?"; }
+  void on(const EventHeader& h, const RawSysEnter& e) {
+    if (is_twin(h, Told::raw_enter, e.nr)) return;
+    LoggedEvent& event = add(Kind::call_enter, h);
+    event.call = names_.known(e.nr).empty() ? "?" : names_.known(e.nr);
+    const int flags = event.call == "recvmsg" ? 2 : 3;
+    const bool receives = event.call.starts_with("recv") && e.args->size() == 48;
+    event.peek = receives && (e.args->data()[flags * 8] & kMsgPeek) != 0;
+  }
   void on(const EventHeader& h, const RawSysExit& e) {
+    if (is_twin(h, Told::raw_exit, e.nr)) return;
     LoggedEvent& event = add(Kind::call_exit, h);
-    event.call = "?";
+    event.call = names_.known(e.nr).empty() ? "?" : names_.known(e.nr);
     event.rc = static_cast<std::int32_t>(e.ret);
   }
 
  private:
+  // raw_syscalls and syscalls:* tell of the same call one behind the other: only the first is kept.
+  enum class Told { nothing, enter, raw_enter, exit, raw_exit };
+  bool is_twin(const EventHeader& h, Told how, std::int64_t nr) {
+    auto& [before, number] = told_[h.pid];
+    const bool same = number == nr && ((before == Told::enter && how == Told::raw_enter) ||
+                                       (before == Told::raw_enter && how == Told::enter) ||
+                                       (before == Told::exit && how == Told::raw_exit) ||
+                                       (before == Told::raw_exit && how == Told::exit));
+    before = same ? Told::nothing : how;
+    number = nr;
+    return same;
+  }
+
   LoggedEvent& add_socket(Kind kind, const EventHeader& header, SockAddr sock) {
     LoggedEvent& event = add(kind, header);
     event.sock = static_cast<std::uint64_t>(sock);
@@ -169,6 +194,8 @@ class Recorder {
 
   EventLog& log_;
   const track::DropReasons& reasons_;
+  track::SyscallNames names_;  // its table has a test of its own
+  std::map<Pid, std::pair<Told, std::int64_t>> told_;
   std::map<CpuId, Named> named_;
 };
 
@@ -182,7 +209,7 @@ EventLog load(const std::string& path, bool sockets_and_tasks) {
   if (!trace) throw std::runtime_error(trace.error().message);
   EventLog log;
   const track::DropReasons reasons = cli::drop_reasons(trace->catalog());
-  Recorder recorder(log, reasons);
+  Recorder recorder(log, reasons, trace->file().uname());
   stream::Dispatcher dispatcher(trace->catalog());
   subscribe<SoftirqEntry, SoftirqExit, NapiPoll, NetifReceiveSkb, NetifRx, NapiGroReceiveEntry,
             NetDevQueue, NetDevStartXmit, NetDevXmit, SkbCopyDatagramIovec, ConsumeSkb, KfreeSkb,

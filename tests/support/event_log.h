@@ -61,8 +61,8 @@ struct LoggedEvent {
   Pid pid = 0;                                // who is woken; who is switched to
   Pid prev_pid = 0;                           // who is switched from
   bool prev_sleeps = false;                   // and waits for something
-  std::string call;                           // "recvfrom"; "?" of raw_syscalls
-  bool peek = false;                          // MSG_PEEK
+  std::string call;   // "recvfrom"; "?" of raw_syscalls where its number is not known
+  bool peek = false;  // MSG_PEEK
 };
 
 struct EventLog {

@@ -37,10 +37,11 @@ PacketLog track_packets(const std::filesystem::path& capture) {
   PacketLog log;
   log.trace = std::make_unique<stream::Trace>(std::move(*trace));
   const track::Comms comms(log.trace->file().cmdlines());
+  const track::SyscallNames calls(log.trace->file().uname());
   const track::DropReasons reasons = cli::drop_reasons(log.trace->catalog());
   track::Flows flows;
   Collector collector(log.packets);
-  track::PacketTracker tracker(*log.devices, comms, reasons, flows, collector,
+  track::PacketTracker tracker(*log.devices, comms, calls, reasons, flows, collector,
                                cli::packet_events(log.trace->catalog()));
   stream::Dispatcher dispatcher(log.trace->catalog());
   tracker.subscribe(dispatcher);

@@ -2,6 +2,11 @@
 // shows only now and then.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+#include <functional>
+#include <vector>
+
 #include "track/scripted_events.h"
 
 namespace skbtrail::test {
@@ -82,10 +87,11 @@ class PacketDelivery : public ::testing::Test {
 
   track::Devices devices;
   track::Comms comms{"17 ksoftirqd/0\n100 wrk\n200 nginx\n"};
+  track::SyscallNames calls{"Linux host 6.12 x86_64"};
   track::DropReasons reasons{{}};
   track::Flows flows;
   PacketRecorder recorder;
-  track::PacketTracker tracker{devices, comms, reasons, flows, recorder, {}};
+  track::PacketTracker tracker{devices, comms, calls, reasons, flows, recorder, {}};
 };
 
 TEST_F(PacketDelivery, coalesced_packets_are_read_by_copies_that_name_the_first) {
@@ -282,6 +288,163 @@ TEST_F(PacketDelivery, who_sleeps_outside_a_wait_for_sockets_was_not_blocked) {
   exit(550, 100);
   EXPECT_FALSE(leg(1).stages.has(Stage::blocked));
   EXPECT_EQ(time(leg(1), Stage::run), 510U);
+}
+
+// ------------------------------------------------------------------------------ cookies
+
+// Before 6.12 tcp_probe tells a socket's cookie and not its address, and the events of a socket's
+// end its address only.
+struct SocketsByCookie : PacketDelivery {
+  void arrive_by_cookie(Nanoseconds time, SkbAddr address, std::uint64_t cookie) {
+    stack(time, address, 100);
+    TcpProbe event = probe(address, 100);
+    event.skaddr.reset();
+    event.sock_cookie = cookie;
+    tracker.on(at(time + 1), event);
+  }
+  void read(Nanoseconds time, SkbAddr address, std::uint64_t cookie, SockAddr sk = kSocket) {
+    enter(time);
+    copy(time + 1, address, 100);
+    tracker.on(reader(time + 2), TcpRcvSpaceAdjust{sk, cookie});
+    exit(time + 3, 100);
+  }
+  void close(Nanoseconds time, SockAddr sk = kSocket) {
+    InetSockSetState event;
+    event.skaddr = sk;
+    event.oldstate = 1;
+    event.newstate = kTcpClose;
+    tracker.on(reader(time), event);
+  }
+  static constexpr SockAddr kOther{0xffff888200000800};
+};
+
+TEST_F(SocketsByCookie, what_nobody_read_ends_with_the_socket) {
+  arrive_by_cookie(100, skb(1), 5);
+  read(200, skb(1), 5);
+  arrive_by_cookie(300, skb(2), 5);
+  close(400);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+  EXPECT_EQ(leg(2).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(2).cause, track::UnknownCause::socket_closed);
+}
+
+// An address goes on to another socket; the first one's end was not seen.
+TEST_F(SocketsByCookie, an_address_is_the_last_ones_who_had_it) {
+  arrive_by_cookie(100, skb(1), 5);
+  read(200, skb(1), 5);
+  arrive_by_cookie(300, skb(2), 5);
+  arrive_by_cookie(400, skb(3), 6);
+  read(500, skb(3), 6);
+  arrive_by_cookie(600, skb(4), 6);
+  close(700);
+  close(710);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+  EXPECT_EQ(leg(4).cause, track::UnknownCause::socket_closed);
+}
+
+TEST_F(SocketsByCookie, a_socket_that_is_gone_is_not_found_by_its_address) {
+  arrive_by_cookie(100, skb(1), 5);
+  read(200, skb(1), 5);
+  close(300);
+  arrive_by_cookie(400, skb(2), 6);  // at the same address, which nothing has told
+  arrive_by_cookie(410, skb(3), 7);
+  read(500, skb(3), 7, kOther);
+  close(600);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+  EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+}
+
+// ------------------------------------------------------------------------------ calls told twice
+
+constexpr std::int32_t kRecvfrom = 45;  // on x86-64
+
+// The profile `full` records a call's own event and raw_syscalls.
+struct CallsToldTwice : PacketDelivery {
+  void named(Nanoseconds time, std::uint64_t flags = 0) {
+    SysEnter event;
+    event.family_member = "recvfrom";
+    event.nr = kRecvfrom;
+    event.flags = flags;
+    tracker.on(reader(time), event);
+  }
+  void raw(Nanoseconds time, std::uint64_t flags = 0) {
+    const std::array<std::uint64_t, 6> registers{3, 0, 0, flags, 0, 0};
+    std::array<std::uint8_t, sizeof registers> bytes;
+    std::memcpy(bytes.data(), registers.data(), sizeof registers);
+    tracker.on(reader(time), RawSysEnter{kRecvfrom, bytes});
+  }
+  void raw_exit(Nanoseconds time, std::int64_t ret) {
+    tracker.on(reader(time), RawSysExit{kRecvfrom, ret});
+  }
+  // Asleep in a call until this packet comes, which it then reads.
+  void read_in_this_call() {
+    switched(20, kReader, kSleeps, 0);
+    arrive(100, skb(1), 100);
+    tracker.on(at(103), SchedWaking{kReader});
+    switched(120, 0, 0, kReader);
+    copy(130, skb(1), 100);
+  }
+  static constexpr std::uint64_t kPeek = 2;  // MSG_PEEK
+};
+
+TEST_F(CallsToldTwice, the_second_event_changes_nothing) {
+  named(10);
+  raw(11);
+  read_in_this_call();
+  recv_length(140, 100);
+  exit(150, 100);
+  raw_exit(151, 100);
+  EXPECT_EQ(leg(1).call, "recvfrom");
+  EXPECT_EQ(leg(1).blocked_call, "recvfrom");
+  EXPECT_EQ(time(leg(1), Stage::ret), 150U);
+}
+
+TEST_F(CallsToldTwice, whichever_comes_first) {
+  raw(10);
+  named(11);
+  read_in_this_call();
+  recv_length(140, 100);
+  raw_exit(150, 100);
+  exit(151, 100);
+  EXPECT_EQ(leg(1).call, "recvfrom");
+  EXPECT_EQ(time(leg(1), Stage::ret), 150U);
+}
+
+TEST_F(CallsToldTwice, a_number_alone_is_named) {
+  raw(10);
+  read_in_this_call();
+  recv_length(140, 100);
+  raw_exit(150, 100);
+  EXPECT_EQ(leg(1).call, "recvfrom");
+}
+
+// Without sock_recv_length (before 6.3) only the call says that it peeks.
+TEST_F(CallsToldTwice, a_peek_stays_one) {
+  for (const auto& enter : std::vector<std::function<void()>>{
+           [&] { named(10, kPeek), raw(11, kPeek); }, [&] { raw(10, kPeek), named(11, kPeek); },
+           [&] { raw(10, kPeek); }}) {
+    const std::uint64_t before = tracker.delivery_counters().peeked_copies;
+    enter();
+    arrive(100, skb(1), 100);
+    copy(130, skb(1), 100);
+    raw_exit(150, 100);
+    EXPECT_EQ(tracker.delivery_counters().peeked_copies, before + 1);
+  }
+}
+
+// A call that never returned, or whose return is not recorded: the next one is another call.
+TEST_F(CallsToldTwice, the_same_call_again_is_another_one) {
+  named(10);
+  raw(11);
+  named(50);
+  raw(51);
+  tracker.on(reader(60), NetDevQueue{skb(7), 100, "eth0"});
+  exit(70, 0);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::send), 50U);
 }
 
 // ------------------------------------------------------------------------------ GRO, retransmits
