@@ -87,6 +87,7 @@ void SyscallStats::leave(const EventHeader& header, std::int64_t number, std::in
   const TaskLife& life = times_.calling(header);
   if (life.pid == 0) return;
   TaskCalls& its = task(life);
+  its.returned = nr;
   if (!std::exchange(its.open, false)) return returned_only(its, nr, ret);
   CallStats& call = *its.current;
   if (nr == kNoCall) {
@@ -156,7 +157,10 @@ void SyscallStats::on(const EventHeader& header, const RawSysEnter& event) {
 }
 
 void SyscallStats::on(const EventHeader& header, const RawSysExit& event) {
-  raw_ = true;
+  if (!std::exchange(raw_, true)) {
+    const TaskCalls& its = task(times_.calling(header));
+    if (!its.open && its.returned == event.nr) return;  // the same for its return
+  }
   leave(header, event.nr, event.ret);
 }
 

@@ -77,6 +77,7 @@ struct TaskCalls {
   friend class SyscallStats;
   bool open = false;
   bool any = false;              // some end of a call was seen
+  std::int64_t returned = -1;    // the call that returned last
   CallStats* current = nullptr;  // the call that is open
   Nanoseconds entered = 0;
   TaskClock at_entry;

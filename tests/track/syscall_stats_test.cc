@@ -226,6 +226,15 @@ TEST_F(Syscalls, a_call_recorded_twice_is_one_call_whichever_event_comes_first) 
   EXPECT_EQ(call(7, kRead).return_missing, 0U);
 }
 
+TEST_F(Syscalls, a_return_that_is_told_twice_at_the_start_is_one) {
+  leave_named(10, 7, kRead, "read", 5);
+  leave(11, 7, kRead, 5);  // the first event of its kind
+  leave_named(12, 8, kRead, "read", 5);
+  finish(200);
+  EXPECT_EQ(call(7, kRead).open_at_start, 1U);
+  EXPECT_EQ(call(7, kRead).entry_missing, 0U);
+}
+
 TEST_F(Syscalls, numbers_that_no_kernel_gives_are_one_call) {
   for (int i = 0; i < 100; ++i) {
     enter(100, 7, 5000 + i);
