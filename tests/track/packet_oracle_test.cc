@@ -595,7 +595,7 @@ class Oracle {
     }
     for (Index i = 0; i < events_.size(); ++i) {
       if (at(i).kind == Kind::set_state && at(i).new_state == kTcpClose &&
-          (at(i).sock == socket || cookie_of(at(i).sock) == socket)) {
+          (at(i).sock == socket || cookie_of(i) == socket)) {
         moments.push_back(i);
       }
     }
@@ -622,9 +622,10 @@ class Oracle {
     }
   }
 
-  std::uint64_t cookie_of(std::uint64_t sock) const {
-    for (const LoggedEvent& event : events_) {
-      if (event.kind == Kind::space_adjust && event.sock == sock) return event.cookie;
+  // Of the socket at that address by then; 0 where nothing told.
+  std::uint64_t cookie_of(Index i) const {
+    for (Index j = i; j-- > 0;) {
+      if (at(j).kind == Kind::space_adjust && at(j).sock == at(i).sock) return at(j).cookie;
     }
     return 0;
   }

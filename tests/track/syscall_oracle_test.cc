@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 #include <map>
+#include <utility>
 
 #include "support/activity_log.h"
 #include "support/files.h"
@@ -58,8 +59,15 @@ class SyscallOracle {
     Rows rows;
     std::map<Pid, const Activity*> open;
     std::map<Pid, bool> any;
+    bool raw = false;  // raw_syscalls tells of all calls: what else tells of them is left out
     for (const Activity& event : log_.all) {
       const Pid pid = event.header.pid;
+      const bool call = event.act == Act::call_enter || event.act == Act::call_exit;
+      if (call && raw && !event.raw) continue;
+      if (call && event.raw && !std::exchange(raw, true)) {
+        const bool told = open.contains(pid) && open[pid]->number == event.number;
+        if (event.act == Act::call_enter && told) continue;
+      }
       if (event.act == Act::sched_switch && (event.prev_state & 0x30) != 0) {
         if (open.contains(pid)) ++rows[{pid, open[pid]->name}].not_returned;
         open.erase(pid);
