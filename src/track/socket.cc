@@ -35,10 +35,8 @@ Socket* Sockets::find_old(std::uint64_t key) {
 void Sockets::learn_address(std::uint64_t address, std::uint64_t cookie) {
   const auto found = sockets_.find(cookie);
   if (found == sockets_.end()) return;
-  Socket*& here = by_address_[address];
-  if (here != nullptr) here->address = 0;  // it has gone, and nobody said so
-  here = found->second;
-  here->address = address;
+  by_address_[address] = found->second;  // whoever had it before is gone
+  found->second->address = address;
 }
 
 void Sockets::forget(Socket& socket) {

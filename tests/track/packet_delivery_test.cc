@@ -359,22 +359,25 @@ TEST_F(SocketsByCookie, a_socket_that_is_gone_is_not_found_by_its_address) {
 
 // ------------------------------------------------------------------------------ calls told twice
 
-constexpr std::int32_t kRecvfrom = 45;  // on x86-64
+// On x86-64, and one that nobody has a name for.
+constexpr std::int32_t kRecvfrom = 45, kRecvmsg = 47, kFutex = 202, kUnnamed = 900;
 
 // The profile `full` records a call's own event and raw_syscalls.
 struct CallsToldTwice : PacketDelivery {
-  void named(Nanoseconds time, std::uint64_t flags = 0) {
+  void named(Nanoseconds time, std::uint64_t flags = 0, std::string_view name = "recvfrom",
+             std::int32_t nr = kRecvfrom) {
     SysEnter event;
-    event.family_member = "recvfrom";
-    event.nr = kRecvfrom;
+    event.family_member = name;
+    event.nr = nr;
     event.flags = flags;
     tracker.on(reader(time), event);
   }
-  void raw(Nanoseconds time, std::uint64_t flags = 0) {
-    const std::array<std::uint64_t, 6> registers{3, 0, 0, flags, 0, 0};
+  void raw(Nanoseconds time, std::uint64_t flags = 0, std::int64_t nr = kRecvfrom) {
+    std::array<std::uint64_t, 6> registers{3, 0, 0, 0, 0, 0};
+    registers[nr == kRecvmsg ? 2 : 3] = flags;
     std::array<std::uint8_t, sizeof registers> bytes;
     std::memcpy(bytes.data(), registers.data(), sizeof registers);
-    tracker.on(reader(time), RawSysEnter{kRecvfrom, bytes});
+    tracker.on(reader(time), RawSysEnter{nr, bytes});
   }
   void raw_exit(Nanoseconds time, std::int64_t ret) {
     tracker.on(reader(time), RawSysExit{kRecvfrom, ret});
@@ -425,7 +428,7 @@ TEST_F(CallsToldTwice, a_number_alone_is_named) {
 TEST_F(CallsToldTwice, a_peek_stays_one) {
   for (const auto& enter : std::vector<std::function<void()>>{
            [&] { named(10, kPeek), raw(11, kPeek); }, [&] { raw(10, kPeek), named(11, kPeek); },
-           [&] { raw(10, kPeek); }}) {
+           [&] { raw(10, kPeek); }, [&] { raw(10, kPeek, kRecvmsg); }}) {
     const std::uint64_t before = tracker.delivery_counters().peeked_copies;
     enter();
     arrive(100, skb(1), 100);
@@ -433,6 +436,24 @@ TEST_F(CallsToldTwice, a_peek_stays_one) {
     raw_exit(150, 100);
     EXPECT_EQ(tracker.delivery_counters().peeked_copies, before + 1);
   }
+}
+
+TEST_F(CallsToldTwice, a_number_without_a_name_takes_the_kernels) {
+  raw(10, 0, kUnnamed);
+  named(11, 0, "of_the_future", kUnnamed);
+  read_in_this_call();
+  recv_length(140, 100);
+  exit(150, 100);
+  EXPECT_EQ(leg(1).call, "of_the_future");
+}
+
+TEST_F(CallsToldTwice, another_number_is_another_call) {
+  named(10);  // its return was not recorded
+  raw(15, 0, kFutex);
+  read_in_this_call();
+  recv_length(140, 100);
+  raw_exit(150, 100);
+  EXPECT_EQ(leg(1).call, "futex");
 }
 
 // A call that never returned, or whose return is not recorded: the next one is another call.

@@ -111,6 +111,16 @@ TEST_F(Sched, counts_what_it_slept_in_and_who_took_its_cpu) {
   EXPECT_EQ(of_worker(2).waker.kind, WakerKind::nobody);  // it did not sleep
 }
 
+// Its fork was the first that was seen of it, which counts no switches.
+TEST_F(Sched, a_call_may_be_the_second_thing_a_task_does) {
+  stats->on(EventHeader{100, 0, 7, 0}, SchedProcessFork{7, "worker", 12});
+  enter(105, 0, 7, 900, "of_the_future");
+  change(110, 0, 7, kSleeping, 8);
+  stats->finish(150);
+  ASSERT_EQ(task(7).waits.size(), 1U);
+  EXPECT_EQ(task(7).waits.begin()->first, (WaitPlace{900, 1}));
+}
+
 // More places than a table holds without growing, some again at once, some after others.
 TEST_F(Sched, each_sleep_counts_at_its_place) {
   std::map<std::pair<std::int32_t, std::uint32_t>, std::pair<std::uint64_t, Nanoseconds>> expected;
