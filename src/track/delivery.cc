@@ -92,7 +92,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   }
   Cpu& cpu = this->cpu(header.cpu);
   cpu.answering = socket.flow;
-  cpu.coalesced.assign(probed.coalesced.begin(), probed.coalesced.end());
+  cpu.coalesced[in_task(header) ? 0 : 1].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
   queue_bytes(header, socket, probed.leg, event.data_len - behind);
@@ -124,7 +124,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   leg->stages.set_first(Stage::ready, header.time);
   leg->rx.ready = true;
   if (event.protocol == kProtocolTcp) {
-    for (const LegRef& ref : cpu(header.cpu).coalesced) {
+    for (const LegRef& ref : cpu(header.cpu).coalesced[in_task(header) ? 0 : 1]) {
       LiveLeg* behind = ref.get();
       if (behind != nullptr) behind->stages.set_first(Stage::ready, header.time);
     }

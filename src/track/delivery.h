@@ -91,10 +91,10 @@ class Delivery {
 
  private:
   struct Cpu {
-    std::vector<LegRef> coalesced;  // behind the packet of the last tcp_probe
-    LegRef queued[2];               // the last one: in a task, in a softirq
-    LegRef ready;                   // whose data made a socket ready: the next waking is its doing
-    FlowId answering = kNoFlow;     // of the last tcp_probe
+    std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe, and ...
+    LegRef queued[2];                  // ... the last one queued: in a task, in a softirq
+    LegRef ready;                // whose data made a socket ready: the next waking is its doing
+    FlowId answering = kNoFlow;  // of the last tcp_probe
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }

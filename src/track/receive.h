@@ -98,8 +98,11 @@ class Receiver {
     LegRef flushed;                 // by the call of GRO that is going on
     LegRef taker;                   // of the one in GRO, as a probe named it
     std::vector<LegRef> unmatched;  // received, no protocol event yet, in order
-    LegRef current;                 // whose bytes a socket took last
-    LegRef datagram;                // that a socket took last, as a probe named it
+    // Whose bytes a socket took last, in softirqs and in a task: a task that works on what waited
+    // for it may be interrupted by a softirq that receives, between tcp_probe and the socket's
+    // waking (release_sock() leaves softirqs on, net/core/sock.c).
+    LegRef current[2];
+    LegRef datagram;  // that a socket took last, as a probe named it
     std::uint64_t datagram_socket = 0;
     std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
     SockAddr changed{};  // the connection that changed its state last, since the last receive
@@ -108,6 +111,7 @@ class Receiver {
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
+  static LegRef& current(Cpu& cpu, const EventHeader& header);
   LiveLeg& enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
                  std::uint32_t len);
   [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,

@@ -290,6 +290,21 @@ TEST_F(PacketDelivery, who_sleeps_outside_a_wait_for_sockets_was_not_blocked) {
   EXPECT_EQ(time(leg(1), Stage::run), 510U);
 }
 
+// As a guest had it: the task had locked its socket when the first packet came, and works on it as
+// it lets go.
+TEST_F(PacketDelivery, a_softirq_may_come_between_a_tasks_segment_and_its_socket) {
+  tracker.on(at(100, kReaderCpu), NetifReceiveSkb{skb(1), 100 + kHeaders, "eth0"});
+  enter(90, "write");
+  tracker.on(reader(120), probe(skb(1), 100));
+  tracker.on(at(130, kReaderCpu), NetifReceiveSkb{skb(2), 100 + kHeaders, "eth0"});
+  tracker.on(at(131, kReaderCpu), probe(skb(2), 100));
+  tracker.on(reader(140), ready(kTcp));
+  exit(150, 1);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ready), 140U);
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+}
+
 // ------------------------------------------------------------------------------ cookies
 
 // Before 6.12 tcp_probe tells a socket's cookie and not its address, and the events of a socket's

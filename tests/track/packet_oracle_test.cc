@@ -670,6 +670,8 @@ class Oracle {
     for (Index i = from + 1; i < events_.size(); ++i) {
       const LoggedEvent& event = at(i);
       if (event.header.cpu != at(from).header.cpu) continue;
+      // A softirq interrupts a task that works on what waited for it.
+      if (!ready && in_task(at(from)) && !in_task(event)) continue;
       if (event.kind == Kind::receive || event.kind == Kind::tcp_probe) return;
       if (event.kind == Kind::ready && ready) return;
       if (event.kind == Kind::ready) {
