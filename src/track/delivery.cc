@@ -92,7 +92,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   }
   Cpu& cpu = this->cpu(header.cpu);
   cpu.answering = socket.flow;
-  cpu.coalesced[in_task(header) ? 0 : 1].assign(probed.coalesced.begin(), probed.coalesced.end());
+  cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
   queue_bytes(header, socket, probed.leg, event.data_len - behind);
@@ -124,7 +124,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   leg->stages.set_first(Stage::ready, header.time);
   leg->rx.ready = true;
   if (event.protocol == kProtocolTcp) {
-    for (const LegRef& ref : cpu(header.cpu).coalesced[in_task(header) ? 0 : 1]) {
+    for (const LegRef& ref : cpu(header.cpu).coalesced[level(header)]) {
       LiveLeg* behind = ref.get();
       if (behind != nullptr) behind->stages.set_first(Stage::ready, header.time);
     }
@@ -412,25 +412,12 @@ void Delivery::remember_head(const LiveLeg& leg) {
 
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
   Task& task = this->task(header.pid);
-  task.adjusted_socket = key_of(event);
+  task.adjusted_socket = sockets_.key_of(event.skaddr, event.sock_cookie);
   task.adjusted_at = header.time;
   if (task.copies.empty()) task.cpu = header.cpu;  // splice(), perhaps
   for (PendingCopy& copy : task.copies) {
     if (copy.socket == 0) copy.socket = task.adjusted_socket;
   }
-}
-
-// Of its socket.
-std::uint64_t Delivery::key_of(const TcpRcvSpaceAdjust& event) {
-  const std::uint64_t address = Sockets::key(event.skaddr);
-  const Socket* socket = sockets_.find(address);
-  if (socket != nullptr && Sockets::is_address(socket->key)) [[likely]]
-    return address;
-  // Of a cookie, the address may be known, or have been another socket's.
-  if (socket == nullptr || socket->key != event.sock_cookie) {
-    sockets_.learn_address(address, event.sock_cookie);
-  }
-  return event.sock_cookie;
 }
 
 // splice() and its kind take bytes without a copy event: how many, the call's return says.
@@ -516,7 +503,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
   // (both are probes of the tracepoint sys_enter; kernel/trace/trace_syscalls.c, 5.4 to 6.18).
   const bool told = task.in_call && task.call_nr == call.nr && task.call_told_raw != call.raw;
   if (told) {
-    if (!call.raw) task.call = call.name;  // the kernel's name, where we know none
+    if (!call.raw) task.call = call.name;  // the kernel's, as where it alone is recorded
     return;
   }
   task.call = call.name;
@@ -561,11 +548,11 @@ void Delivery::sent(const EventHeader& header, LiveLeg& leg) {
 }
 
 void Delivery::queued(const EventHeader& header, LiveLeg& leg) {
-  cpu(header.cpu).queued[in_task(header) ? 0 : 1] = &leg;
+  cpu(header.cpu).queued[level(header)] = &leg;
 }
 
 void Delivery::retransmitted(const EventHeader& header, const TcpRetransmitSkb& event) {
-  LegRef& last = cpu(header.cpu).queued[in_task(header) ? 0 : 1];
+  LegRef& last = cpu(header.cpu).queued[level(header)];
   LiveLeg* leg = last.even_ended();
   last = LegRef();
   if (leg == nullptr) return;

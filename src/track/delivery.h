@@ -126,7 +126,6 @@ class Delivery {
   [[gnu::noinline]] void remember_head(const LiveLeg& leg);
   void note_waking(Nanoseconds time, Task& task, LiveLeg* leg);
   static void woken(Nanoseconds time, Task& task, LiveLeg* leg);
-  std::uint64_t key_of(const TcpRcvSpaceAdjust& event);
   void name_sent(Task& task, FlowId flow);
   void release_sent(Task& task);
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);

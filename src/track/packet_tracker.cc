@@ -14,18 +14,18 @@ bool is_softirq_thread(std::string_view comm) {
 }
 
 // The receive calls; `flags` is an argument of others too, with another meaning.
+bool receives(std::string_view call) {
+  return call == "recvfrom" || call == "recvmsg" || call == "recvmmsg";
+}
+
 bool peeks(const SysEnter& event) {
-  if (!event.flags || (*event.flags & kMsgPeek) == 0) return false;
-  return event.family_member == "recvfrom" || event.family_member == "recvmsg" ||
-         event.family_member == "recvmmsg";
+  return event.flags && (*event.flags & kMsgPeek) != 0 && receives(event.family_member);
 }
 
 // The same of a call whose arguments have no names.
 bool peeks(std::string_view call, const RawSysEnter& event) {
-  const std::size_t flags = call == "recvmsg" ? 2 : 3;
-  const bool receives = call == "recvfrom" || call == "recvmsg" || call == "recvmmsg";
-  if (!receives || !event.args) return false;
-  const std::size_t at = flags * sizeof(std::uint64_t);
+  if (!receives(call) || !event.args) return false;
+  const std::size_t at = (call == "recvmsg" ? 2 : 3) * sizeof(std::uint64_t);
   if (event.args->size() < at + sizeof(std::uint64_t)) return false;
   return (load<std::uint64_t>(event.args->data() + at) & kMsgPeek) != 0;
 }

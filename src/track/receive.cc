@@ -212,7 +212,7 @@ LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   LiveLeg* leg = legs_.find(event.skbaddr).leg;
   begin_batch(cpu, leg != nullptr && leg->rx.in_backlog);
   cpu.changed = SockAddr{};
-  current(cpu, header) = LegRef();
+  cpu.current[level(header)] = LegRef();
 
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   if (received && leg->rx.stacked) {
@@ -332,10 +332,6 @@ void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
 
 // ------------------------------------------------------------------------------ the protocol
 
-LegRef& Receiver::current(Cpu& cpu, const EventHeader& header) {
-  return cpu.current[in_task(header) ? 1 : 0];
-}
-
 // In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits. In a task
 // it is one that waited while the task had locked its socket.
 LiveLeg* Receiver::take_fitting(Cpu& cpu, std::uint32_t data_len, bool waited) {
@@ -401,13 +397,13 @@ Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& eve
     take_waiting(event, probed);
     leg = probed.leg;
   }
-  current(cpu, header) = leg;
+  cpu.current[level(header)] = leg;
   const bool too_much = leg != nullptr && leg->rx.stack_len < event.data_len + kLeastHeaders;
   if (too_much && in_task(header) && probed.coalesced.empty())
     coalesced_behind(*leg, event, probed);
   // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
   if (!probed.coalesced.empty() && leg->rx.stack_len == probed.headers) {
-    current(cpu, header) = probed.coalesced.front();
+    cpu.current[level(header)] = probed.coalesced.front();
   }
   return probed;
 }
@@ -416,7 +412,7 @@ Receiver::Ready Receiver::made_ready(const EventHeader& header, std::uint64_t so
                                      std::uint16_t protocol) {
   Cpu& cpu = this->cpu(header.cpu);
   cpu.has_processed = true;
-  LiveLeg* leg = current(cpu, header).get();
+  LiveLeg* leg = cpu.current[level(header)].get();
   // Before 6.12 the bytes' socket is known by its cookie only.
   if (leg != nullptr && (leg->rx.socket == socket || !Sockets::is_address(leg->rx.socket))) {
     return {leg, true};
@@ -439,7 +435,7 @@ Receiver::Ready Receiver::made_ready(const EventHeader& header, std::uint64_t so
 
 Receiver::Ready Receiver::made_readable(const EventHeader& header, std::uint64_t socket) {
   Cpu& cpu = this->cpu(header.cpu);
-  const LiveLeg* last = current(cpu, header).get();
+  const LiveLeg* last = cpu.current[level(header)].get();
   const bool tcp = last != nullptr && last->rx.socket == socket;
   if (!tcp && (cpu.datagram.get() == nullptr || cpu.datagram_socket != socket)) return {};
   const std::uint16_t protocol = tcp ? kProtocolTcp : kProtocolUdp;

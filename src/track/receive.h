@@ -98,7 +98,7 @@ class Receiver {
     LegRef flushed;                 // by the call of GRO that is going on
     LegRef taker;                   // of the one in GRO, as a probe named it
     std::vector<LegRef> unmatched;  // received, no protocol event yet, in order
-    // Whose bytes a socket took last, in softirqs and in a task: a task that works on what waited
+    // Whose bytes a socket took last, by level(): a task that works on what waited
     // for it may be interrupted by a softirq that receives, between tcp_probe and the socket's
     // waking (release_sock() leaves softirqs on, net/core/sock.c).
     LegRef current[2];
@@ -111,7 +111,6 @@ class Receiver {
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
-  static LegRef& current(Cpu& cpu, const EventHeader& header);
   LiveLeg& enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
                  std::uint32_t len);
   [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,

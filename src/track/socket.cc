@@ -32,11 +32,16 @@ Socket* Sockets::find_old(std::uint64_t key) {
   return found == by_address_.end() ? nullptr : found->second;
 }
 
-void Sockets::learn_address(std::uint64_t address, std::uint64_t cookie) {
-  const auto found = sockets_.find(cookie);
-  if (found == sockets_.end()) return;
-  by_address_[address] = found->second;  // whoever had it before is gone
-  found->second->address = address;
+std::uint64_t Sockets::key_of(SockAddr sk, std::uint64_t cookie) {
+  const std::uint64_t address = key(sk);
+  const Socket* here = find(address);
+  if (here != nullptr && is_address(here->key)) return address;
+  if (here != nullptr && here->key == cookie) return cookie;
+  if (const auto found = sockets_.find(cookie); found != sockets_.end()) {
+    by_address_[address] = found->second;  // whoever had it before is gone
+    found->second->address = address;
+  }
+  return cookie;
 }
 
 void Sockets::forget(Socket& socket) {

@@ -107,8 +107,8 @@ class Sockets {
       return recent;
     return find_old(key);
   }
-  // The socket with this cookie, if there is one, has this address.
-  void learn_address(std::uint64_t address, std::uint64_t cookie);
+  // Of the socket that an event names by both: its address finds it from now on.
+  std::uint64_t key_of(SockAddr sk, std::uint64_t cookie);
   void forget(Socket& socket);
 
  private:

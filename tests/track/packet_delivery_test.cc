@@ -293,8 +293,8 @@ TEST_F(PacketDelivery, who_sleeps_outside_a_wait_for_sockets_was_not_blocked) {
 // As a guest had it: the task had locked its socket when the first packet came, and works on it as
 // it lets go.
 TEST_F(PacketDelivery, a_softirq_may_come_between_a_tasks_segment_and_its_socket) {
-  tracker.on(at(100, kReaderCpu), NetifReceiveSkb{skb(1), 100 + kHeaders, "eth0"});
   enter(90, "write");
+  tracker.on(at(100, kReaderCpu), NetifReceiveSkb{skb(1), 100 + kHeaders, "eth0"});
   tracker.on(reader(120), probe(skb(1), 100));
   tracker.on(at(130, kReaderCpu), NetifReceiveSkb{skb(2), 100 + kHeaders, "eth0"});
   tracker.on(at(131, kReaderCpu), probe(skb(2), 100));
