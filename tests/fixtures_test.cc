@@ -253,9 +253,11 @@ TEST_P(Fixture, truth_agrees_with_itself) {
     total.rx_bytes += device.rx_bytes;
     total.tx_bytes += device.tx_bytes;
   }
-  EXPECT_EQ(total.rx_packets, total.tx_packets);
-  EXPECT_EQ(total.rx_bytes, total.tx_bytes);
   EXPECT_GT(total.rx_packets, 0U);
+  if (!truth.devices_are_stacked()) {
+    EXPECT_EQ(total.rx_packets, total.tx_packets);
+    EXPECT_EQ(total.rx_bytes, total.tx_bytes);
+  }
   for (const auto& [irq, interrupt] : truth.interrupts) {
     EXPECT_EQ(interrupt.cpus.size(), truth.cpu_events.size()) << interrupt.name;
   }
@@ -316,6 +318,7 @@ TEST_P(Fixture, packets_of_devices) {
 // Received ones before GRO has merged any, sent ones after software GSO has cut them up and without
 // those that a queue dropped: so the kernel counts at its devices (/proc/net/dev).
 TEST_P(Fixture, packets_of_all_devices_together) {
+  if (truth.devices_are_stacked()) GTEST_SKIP() << "several devices count the same packet";
   if (!recorded({"net", "netif_receive_skb"})) GTEST_SKIP() << "netif_receive_skb was not recorded";
   std::uint64_t received = 0, sent = 0;
   for (const Truth::Device& device : truth.devices) {

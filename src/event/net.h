@@ -19,7 +19,19 @@ struct NetDevEvent {
                  field("name", &NetDevEvent::device)};
 };
 
-// __netif_receive_skb_core(), once per pass: again after veth, vxlan, bridge ... hops. The MAC
+// What a driver hands over (net_dev_rx_verbose_template).
+struct NetDevRxEvent : NetDevEvent {
+  std::uint16_t protocol = 0;  // skb->protocol: that of the VLAN while its header is in the data
+  static constexpr auto fields =
+      std::tuple_cat(NetDevEvent::fields, std::tuple{field("protocol", &NetDevRxEvent::protocol)});
+};
+// ETH_P_8021Q, ETH_P_8021AD (include/uapi/linux/if_ether.h).
+inline constexpr bool has_vlan_header(const NetDevRxEvent& event) {
+  return event.protocol == 0x8100 || event.protocol == 0x88a8;
+}
+
+// __netif_receive_skb_core(), once per pass: again after veth, vxlan, bridge ... hops, not for a
+// VLAN's device, which gets another round of the same pass. The MAC
 // header is already pulled from `len`.
 struct NetifReceiveSkb : NetDevEvent {
   static constexpr EventName name{"net", "netif_receive_skb"};
@@ -31,12 +43,12 @@ struct NetifRx : NetDevEvent {
 };
 
 // The driver hands an skb to GRO. No exit event names the skb.
-struct NapiGroReceiveEntry : NetDevEvent {
+struct NapiGroReceiveEntry : NetDevRxEvent {
   static constexpr EventName name{"net", "napi_gro_receive_entry"};
 };
 
 // The driver's fragments became an skb that goes to GRO.
-struct NapiGroFragsEntry : NetDevEvent {
+struct NapiGroFragsEntry : NetDevRxEvent {
   static constexpr EventName name{"net", "napi_gro_frags_entry"};
 };
 
@@ -60,11 +72,11 @@ struct NapiGroFragsExit : GroExitEvent {
 };
 
 // netif_receive_skb() and netif_receive_skb_list(): a driver without GRO hands the skb over.
-struct NetifReceiveSkbEntry : NetDevEvent {
+struct NetifReceiveSkbEntry : NetDevRxEvent {
   static constexpr EventName name{"net", "netif_receive_skb_entry"};
 };
 
-struct NetifReceiveSkbListEntry : NetDevEvent {
+struct NetifReceiveSkbListEntry : NetDevRxEvent {
   static constexpr EventName name{"net", "netif_receive_skb_list_entry"};
 };
 

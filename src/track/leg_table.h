@@ -22,12 +22,14 @@ namespace skbtrail::track {
 struct RxState {
   bool in_backlog = false;  // of a CPU: netif_rx() put it there
   bool stacked = false;     // netif_receive_skb was seen
-  bool has_data = false;    // a socket has taken bytes of it
-  bool ready = false;       // sk_data_ready was seen for it
-  bool delivered = false;   // its last byte was copied; waits for the call to return
+  bool handed_on = false;  // since then, to another device: a netif_receive_skb of that one follows
+  bool has_data = false;   // a socket has taken bytes of it
+  bool ready = false;      // sk_data_ready was seen for it
+  bool delivered = false;  // its last byte was copied; waits for the call to return
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
   bool waiting = false;  // for its protocol event: its address may be reused before that comes
   bool control = false;  // opened or closed a connection: then it is freed without an event
+  bool vlan_header = false;     // was in its data when it was handed over
   DeviceId last_device{};       // of the last hop
   std::uint32_t stack_len = 0;  // at the last netif_receive_skb: GRO may have added to it
   std::uint32_t run = 0;        // which run of NET_RX, poll and batch on its CPU saw it last

@@ -109,10 +109,10 @@ void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
 // ------------------------------------------------------------------------------ receive
 
 void PacketTracker::on(const EventHeader& header, const NapiGroReceiveEntry& event) {
-  receiver_.gro_entry(header, event.skbaddr, event.device, event.len);
+  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroFragsEntry& event) {
-  receiver_.gro_entry(header, event.skbaddr, event.device, event.len);
+  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroReceiveExit& event) {
   receiver_.gro_exit(header, event.ret);
@@ -124,10 +124,10 @@ void PacketTracker::on(const EventHeader& header, const NetifRx& event) {
   receiver_.left_to_backlog(header, event.skbaddr, event.device, event.len);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbEntry& event) {
-  receiver_.handed_over(header, event.skbaddr, event.device, event.len);
+  receiver_.handed_over(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry& event) {
-  receiver_.handed_over(header, event.skbaddr, event.device, event.len);
+  receiver_.handed_over(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   delivery_.moves_on(header.cpu);
@@ -144,7 +144,7 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   const DeviceId device = devices_.id(event.device, header.time);
   traffic_.sent(device, event.len);
   const LegTable::Found found = legs_.find(event.skbaddr);
-  if (sender_.is_stacked(header, found, device)) return;
+  if (sender_.is_stacked(header, found, event.skbaddr, device)) return;
   LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
   receiver_.processed(header, from);

@@ -8,12 +8,13 @@
 namespace skbtrail::track {
 namespace {
 
-// An Ethernet header that was pulled on receive is pushed back before the packet is sent on.
-bool could_be_forwarded(std::uint32_t received_len, std::uint32_t queued_len) {
+// An Ethernet header that was pulled on receive is pushed back before the packet is sent on, a
+// VLAN's, which the stack took out of the data (skb_vlan_untag()), is not: the driver puts it in.
+bool could_be_forwarded(std::uint32_t received_len, bool vlan_header, std::uint32_t queued_len) {
   constexpr std::uint32_t kEthernetHeader = 14;
-  constexpr std::uint32_t kVlanTag = 4;
-  return queued_len == received_len || queued_len == received_len + kEthernetHeader ||
-         queued_len == received_len + kEthernetHeader + kVlanTag;
+  constexpr std::uint32_t kVlanHeader = 4;
+  if (vlan_header) received_len -= kVlanHeader;
+  return queued_len == received_len || queued_len == received_len + kEthernetHeader;
 }
 
 // The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
@@ -117,14 +118,44 @@ LiveLeg& Receiver::enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& s
   return received;
 }
 
-void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device,
-                         std::uint32_t len) {
+// A tunnel's device gives what it has unpacked to a NAPI poll of its own (gro_cells_receive(),
+// net/core/gro_cells.c), the same skb with the outer headers less. An skb that is new at the
+// address of one that nothing was heard of has no reason to be shorter by as much.
+bool Receiver::leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t len) {
+  constexpr std::uint32_t kLeastOuterHeader = 20;  // IPv4, as of ipip
+  constexpr std::uint32_t kMostOuterHeaders = 200;
+  return leg.direction == LegDirection::rx && leg.rx.stacked && leg.rx.waiting && !leg.rx.control &&
+         leg.rx.last_device != device && leg.rx.stack_len >= len + kLeastOuterHeader &&
+         leg.rx.stack_len <= len + kMostOuterHeaders;
+}
+
+// Another device of this machine has it now, and will receive it in a poll to come.
+void Receiver::hand_on(LiveLeg& leg) {
+  take(cpus_[leg.rx.cpu].unmatched, &leg);
+  leg.rx.waiting = false;
+  leg.rx.handed_on = true;
+}
+
+void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
+                         bool vlan_header) {
   Cpu& cpu = this->cpu(header.cpu);
-  LiveLeg& leg = enter(header, cpu, address, devices_.id(device, header.time), len);
-  leg.stages.set(Stage::gro, header.time);
-  cpu.context.set_stages(leg.stages, leg.head == &leg ? 0 : leg.birth);
-  cpu.in_gro = &leg;
+  const DeviceId id = devices_.id(device, header.time);
+  LiveLeg* leg = legs_.find(address).leg;
+  if (leg != nullptr && leaves_tunnel(*leg, id, len)) {
+    cpu.context.receive(header);
+    hand_on(*leg);
+  } else {
+    leg = &enter(header, cpu, address, id, len);
+    leg->stages.set(Stage::gro, header.time);
+    cpu.context.set_stages(leg->stages, leg->head == leg ? 0 : leg->birth);
+  }
+  leg->rx.vlan_header = vlan_header;
+  cpu.in_gro = leg;
   cpu.flushed = cpu.taker = LegRef();
+}
+
+bool Receiver::has_left_gro(const LiveLeg& leg) {
+  return leg.rx.stacked && !leg.rx.handed_on;
 }
 
 // Which held skb took it is in no event but a probe's. Clear when this segment was the last that
@@ -140,7 +171,7 @@ Receiver::Merged Receiver::merged_into(const Cpu& cpu, const LiveLeg& leg) {
   std::size_t candidates = 0;
   for (const LegRef& ref : cpu.held) {
     LiveLeg* held = ref.get();
-    if (held == nullptr || held->rx.stacked || held->device != leg.device) continue;
+    if (held == nullptr || has_left_gro(*held) || held->device != leg.device) continue;
     ++candidates;
     last = held;
     if (held->flow != kNoFlow && held->flow == leg.flow) same_flow = held;
@@ -177,21 +208,30 @@ void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive&
 }
 
 LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, Text device,
-                               std::uint32_t len) {
+                               std::uint32_t len, bool vlan_header) {
   Cpu& cpu = this->cpu(header.cpu);
   const DeviceId id = devices_.id(device, header.time);
   LiveLeg* leg = legs_.find(address).leg;
-  // netif_rx_entry and netif_rx tell of the same skb.
-  if (leg != nullptr && leg->direction == LegDirection::rx && !leg->rx.stacked &&
-      leg->device == id) {
-    return *leg;
+  if (leg != nullptr && leg->direction == LegDirection::rx) {
+    // netif_rx_entry and netif_rx tell of the same skb.
+    if (!leg->rx.stacked && leg->device == id) return *leg;
+    // A bridge's port hands it to the bridge (br_pass_frame_up(), net/bridge/br_input.c).
+    if (leg->rx.stacked && is_hop(header, cpu, *leg, id)) {
+      leg->rx.handed_on = true;
+      leg->rx.vlan_header = vlan_header;
+      return *leg;
+    }
   }
-  return enter(header, cpu, address, id, len);
+  LiveLeg& entered = enter(header, cpu, address, id, len);
+  entered.rx.vlan_header = vlan_header;
+  return entered;
 }
 
 void Receiver::left_to_backlog(const EventHeader& header, SkbAddr address, Text device,
                                std::uint32_t len) {
-  handed_over(header, address, device, len).rx.in_backlog = true;
+  LiveLeg& leg = handed_over(header, address, device, len, false);
+  if (leg.rx.handed_on) hand_on(leg);
+  leg.rx.in_backlog = true;
 }
 
 // The backlog of a CPU has done with a packet before it receives the next (process_backlog(),
@@ -206,6 +246,14 @@ void Receiver::begin_batch(Cpu& cpu, bool from_backlog) {
   cpu.has_processed = false;
 }
 
+// Has a device of this machine given what it received to another one?
+bool Receiver::is_hop(const EventHeader& header, const Cpu& cpu, const LiveLeg& leg,
+                      DeviceId device) {
+  return leg.rx.cpu == header.cpu && leg.rx.run == cpu.context.run() &&
+         leg.rx.poll == cpu.context.poll() && leg.rx.last_device != device && !leg.rx.has_data &&
+         !leg.rx.delivered;
+}
+
 LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
   Cpu& cpu = this->cpu(header.cpu);
   cpu.context.receive(header);
@@ -215,25 +263,22 @@ LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   cpu.current[level(header)] = LegRef();
 
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
-  if (received && leg->rx.stacked) {
-    const bool hop = leg->rx.cpu == header.cpu && leg->rx.run == cpu.context.run() &&
-                     leg->rx.poll == cpu.context.poll() && leg->rx.last_device != device &&
-                     !leg->rx.has_data && !leg->rx.delivered;
-    if (hop) {
-      ++leg->hops;
-      leg->rx.stack_len = event.len;
-      mark(*leg, header, cpu, device);
-      return nullptr;
-    }
-    leg = nullptr;
-  }
-  if (leg == nullptr || !received) {
+  const bool hop =
+      received && leg->rx.stacked && (leg->rx.handed_on || is_hop(header, cpu, *leg, device));
+  if (!received || (leg->rx.stacked && !hop)) {
     leg = &enter(header, cpu, event.skbaddr, device, event.len);
   }
   if (take(cpu.held, leg) && cpu.in_gro.get() != nullptr) cpu.flushed = leg;
-  leg->rx.stacked = true;
-  leg->rx.in_backlog = false;
+  if (hop && !leg->rx.handed_on) leg->rx.vlan_header = false;  // the stack has it out by now
   leg->rx.stack_len = event.len;
+  leg->rx.in_backlog = leg->rx.handed_on = false;
+  mark(*leg, header, cpu, device);
+  if (!leg->rx.waiting) wait(cpu, *leg);
+  if (hop) {
+    ++leg->hops;
+    return nullptr;
+  }
+  leg->rx.stacked = true;
   leg->stages.set(Stage::stack, header.time);
   // What entered GRO has the stages of the poll that brought it; RPS may have moved it since. What
   // was queued (netif_rx) waited for a run that was raised later.
@@ -241,10 +286,8 @@ LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
     const bool from_driver = leg->birth == header.time && leg->head == leg;
     cpu.context.set_stages(leg->stages, from_driver ? 0 : leg->birth);
   }
-  mark(*leg, header, cpu, device);
   leg->stack_cpu = header.cpu;
   leg->run = cpu.context.run();
-  wait(cpu, *leg);
   return leg;
 }
 
@@ -493,7 +536,7 @@ bool Receiver::is_forward(const EventHeader& header, const LiveLeg& leg, DeviceI
   const Cpu& cpu = this->cpu(header.cpu);
   return leg.rx.stacked && leg.rx.cpu == header.cpu && leg.rx.run == cpu.context.run() &&
          leg.rx.batch == cpu.batch && !leg.rx.has_data && leg.rx.last_device != device &&
-         could_be_forwarded(leg.rx.stack_len, len);
+         could_be_forwarded(leg.rx.stack_len, leg.rx.vlan_header, len);
 }
 
 void Receiver::on_loss(CpuId id) {

@@ -41,10 +41,13 @@ class Receiver {
 
   NetRxContext& context(CpuId cpu) { return this->cpu(cpu).context; }
 
-  void gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
+  // `vlan_header`: there is one in its data.
+  void gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
+                 bool vlan_header);
   void gro_exit(const EventHeader& header, std::int32_t ret);
   // netif_receive_skb_entry, netif_receive_skb_list_entry.
-  LiveLeg& handed_over(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
+  LiveLeg& handed_over(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
+                       bool vlan_header);
   // netif_rx.
   void left_to_backlog(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
   // Its leg; null when it is a hop of one that was received before.
@@ -115,6 +118,11 @@ class Receiver {
                  std::uint32_t len);
   [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,
                                            SkbAddr address, DeviceId device, std::uint32_t len);
+  static bool leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t len);
+  void hand_on(LiveLeg& leg);
+  static bool has_left_gro(const LiveLeg& leg);
+  static bool is_hop(const EventHeader& header, const Cpu& cpu, const LiveLeg& leg,
+                     DeviceId device);
   void begin_batch(Cpu& cpu, bool from_backlog);
   void mark(LiveLeg& leg, const EventHeader& header, const Cpu& cpu, DeviceId device);
   void wait(Cpu& cpu, LiveLeg& leg);

@@ -1,6 +1,7 @@
 #include "track/send.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace skbtrail::track {
 namespace {
@@ -56,16 +57,21 @@ bool on_its_way(const LiveLeg& leg) {
 
 }  // namespace
 
-bool Sender::is_stacked(const EventHeader& header, const LegTable::Found& found, DeviceId device) {
+bool Sender::is_stacked(const EventHeader& header, const LegTable::Found& found, SkbAddr address,
+                        DeviceId device) {
   LiveLeg* leg = found.leg;
-  if (leg == nullptr || found.segment || leg->direction != LegDirection::tx) return false;
-  const std::vector<OpenStart>& starts = cpu(header.cpu).starts;
-  const bool stacked = std::any_of(starts.begin(), starts.end(), [&](const OpenStart& open) {
-    return open.skbaddr == leg->skbaddr && open.leg.get() == leg;
+  if (leg == nullptr || leg->direction != LegDirection::tx) return false;
+  std::vector<OpenStart>& starts = cpu(header.cpu).starts;
+  const auto upper = std::find_if(starts.rbegin(), starts.rend(), [&](const OpenStart& open) {
+    return open.skbaddr == address && open.leg.get() == leg;
   });
-  if (!stacked) return false;
-  ++leg->hops;
-  leg->tx.last_device = device;
+  if (upper == starts.rend()) return false;
+  if (!std::exchange(upper->passed_on, true)) --leg->tx.starts_open;
+  if (!found.segment) {
+    ++leg->hops;
+    leg->tx.last_device = device;
+    leg->stages.clear(Stage::start);
+  }
   return true;
 }
 
@@ -77,7 +83,7 @@ void Sender::queued(LiveLeg& leg, const EventHeader& header, DeviceId device) {
 void Sender::enqueue(const EventHeader& header, const QdiscEnqueue& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
-  leg->stages.set_first(Stage::enqueue, header.time);
+  if (!leg->stages.has(Stage::dequeue)) leg->stages.set_first(Stage::enqueue, header.time);
 }
 
 void Sender::dequeue(const EventHeader& header, const QdiscDequeue& event) {
@@ -87,7 +93,8 @@ void Sender::dequeue(const EventHeader& header, const QdiscDequeue& event) {
   cpu.bulk_left = event.packets - 1;
   const auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
-  leg->stages.set_first(Stage::dequeue, header.time);
+  // The last one of stacked devices; not again when the driver was too busy to take it.
+  if (!leg->stages.has(Stage::start)) leg->stages.set(Stage::dequeue, header.time);
 }
 
 void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
@@ -98,7 +105,7 @@ void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
     segment = true;
   }
   // Pushed even when nobody queued it: its net_dev_xmit must not meet another packet's start.
-  cpu.starts.push_back({event.skbaddr, leg, segment});
+  cpu.starts.push_back({event.skbaddr, leg, segment, false});
   if (leg == nullptr) {
     ++counters_.unmatched_starts;
     return;
@@ -121,7 +128,7 @@ void Sender::xmit(const EventHeader& header, const NetDevXmit& event) {
     const OpenStart start = *open;
     cpu.starts.erase(open.base() - 1, cpu.starts.end());
     LiveLeg* leg = start.leg.get();
-    if (leg == nullptr) return;
+    if (leg == nullptr || start.passed_on) return;
     --leg->tx.starts_open;
     return accepted(header, *leg, start.segment, event.rc);
   }
@@ -242,7 +249,7 @@ void Sender::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   for (const OpenStart& open : cpu.starts) {
     LiveLeg* leg = open.leg.get();
-    if (leg != nullptr) --leg->tx.starts_open;
+    if (leg != nullptr && !open.passed_on) --leg->tx.starts_open;
   }
   cpu.starts.clear();
   cpu.segmented.clear();

@@ -3,10 +3,11 @@
 // net_dev_xmit names an skb that may be gone already, so it is paired with the last open
 // net_dev_start_xmit of that address on its CPU, never with the address table (xmit_one(),
 // net/core/dev.c). A second net_dev_queue of the address between the two is a stacked device (VLAN,
-// tunnel, bridge), not a birth. Software GSO: validate_xmit_skb() segments and frees the queued skb
-// with consume_skb, then sends skbs nobody queued; they are this packet's segments until their
-// bytes are its bytes. lo and veth hand the very same skb to the receiver: its free is none of
-// ours.
+// tunnel, bridge), not a birth: the driver's start and last word are those of the device below, and
+// it may wait in that one's queue after the upper one's net_dev_xmit. Software GSO:
+// validate_xmit_skb() segments and frees the queued skb with consume_skb, then sends skbs nobody
+// queued; they are this packet's segments until their bytes are its bytes. lo and veth hand the
+// very same skb to the receiver: its free is none of ours.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class Sender {
 
   // Is a net_dev_queue, who has its address is found, that of a stacked device? Then nothing new is
   // born.
-  bool is_stacked(const EventHeader& header, const LegTable::Found& found, DeviceId device);
+  bool is_stacked(const EventHeader& header, const LegTable::Found& found, SkbAddr address,
+                  DeviceId device);
   void queued(LiveLeg& leg, const EventHeader& header, DeviceId device);
   void enqueue(const EventHeader& header, const QdiscEnqueue& event);
   void dequeue(const EventHeader& header, const QdiscDequeue& event);
@@ -55,6 +57,7 @@ class Sender {
     SkbAddr skbaddr{};
     LegRef leg;
     bool segment = false;
+    bool passed_on = false;  // to a device below: no driver's start
   };
   struct Cpu {
     std::vector<OpenStart> starts;  // innermost last

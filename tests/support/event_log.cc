@@ -34,7 +34,7 @@ class Recorder {
   }
   void on(const EventHeader& h, const NetifReceiveSkb& e) { add_net(Kind::receive, h, e); }
   void on(const EventHeader& h, const NetifRx& e) { add_net(Kind::netif_rx, h, e); }
-  void on(const EventHeader& h, const NapiGroReceiveEntry& e) { add_net(Kind::gro_receive, h, e); }
+  void on(const EventHeader& h, const NapiGroReceiveEntry& e) { add_rx(Kind::gro_receive, h, e); }
   void on(const EventHeader& h, const NetDevQueue& e) { add_net(Kind::queue, h, e); }
   void on(const EventHeader& h, const NetDevStartXmit& e) { add_net(Kind::start, h, e); }
   void on(const EventHeader& h, const NetDevXmit& e) { add_net(Kind::xmit, h, e).rc = e.rc; }
@@ -78,12 +78,12 @@ class Recorder {
 
   void on(const EventHeader& h, const IrqHandlerEntry&) { add(Kind::irq_entry, h); }
   void on(const EventHeader& h, const SoftirqRaise& e) { add(Kind::softirq_raise, h).vec = e.vec; }
-  void on(const EventHeader& h, const NapiGroFragsEntry& e) { add_net(Kind::gro_receive, h, e); }
+  void on(const EventHeader& h, const NapiGroFragsEntry& e) { add_rx(Kind::gro_receive, h, e); }
   void on(const EventHeader& h, const NapiGroReceiveExit& e) { add(Kind::gro_exit, h).rc = e.ret; }
   void on(const EventHeader& h, const NapiGroFragsExit& e) { add(Kind::gro_exit, h).rc = e.ret; }
-  void on(const EventHeader& h, const NetifReceiveSkbEntry& e) { add_net(Kind::handed_over, h, e); }
+  void on(const EventHeader& h, const NetifReceiveSkbEntry& e) { add_rx(Kind::handed_over, h, e); }
   void on(const EventHeader& h, const NetifReceiveSkbListEntry& e) {
-    add_net(Kind::handed_over, h, e);
+    add_rx(Kind::handed_over, h, e);
   }
   void on(const EventHeader& h, const QdiscEnqueue& e) { add(Kind::enqueue, h).skb = e.skbaddr; }
   void on(const EventHeader& h, const QdiscDequeue& e) { add(Kind::dequeue, h).skb = e.skbaddr; }
@@ -176,6 +176,9 @@ class Recorder {
     return event;
   }
 
+  void add_rx(Kind kind, const EventHeader& header, const NetDevRxEvent& rx) {
+    add_net(kind, header, rx).vlan_header = has_vlan_header(rx);
+  }
   template <class Event>
   LoggedEvent& add_net(Kind kind, const EventHeader& header, const Event& net) {
     LoggedEvent& event = add(kind, header);

@@ -51,6 +51,7 @@ struct LoggedEvent {
   std::string device;
   std::int32_t rc = 0;
   std::int32_t work = 0;     // of a napi_poll
+  bool vlan_header = false;  // of gro_receive and handed_over: one is in the data
   bool unspecified = false;  // kfree without a reason
   bool harmless = false;     // kfree for a reason that is no drop
   bool no_packet = false;    // kfree of an skb without a protocol: unix, netlink

@@ -113,6 +113,9 @@ TextCheck text_check(const Decoder<Event>& decoder) {
       std::string mine = printed(ours.*(field.member));
       if constexpr (requires { std::uint64_t{ours.*(field.member)}; }) {
         if (field.name == "sock_cookie") mine = fmt::format("{:x}", ours.*(field.member));
+        if (Event::name.system == "net" && field.name == "protocol") {
+          mine = fmt::format("{:#06x}", ours.*(field.member));
+        }
       }
       if (mine != theirs && difference.empty()) {
         difference = fmt::format("{} is {} to us, {} in the text", field.name, mine, theirs);

@@ -52,6 +52,10 @@ struct Truth {
   std::map<Pid, Worker> workers;
   std::map<std::string, std::map<std::string, std::int64_t>> snmp;  // by network namespace
 
+  // A packet passes several devices of one namespace, and each counts it.
+  bool devices_are_stacked() const {
+    return network == "container" || network == "vxlan" || network == "vlan";
+  }
   // Of all network namespaces: "Ip.ForwDatagrams".
   std::int64_t snmp_total(const std::string& name) const;
 };

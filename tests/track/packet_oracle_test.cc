@@ -54,6 +54,7 @@ struct Way {
   bool control = false;  // opened or closed a connection
   std::uint64_t socket = 0;
   std::uint32_t data_len = 0;
+  bool vlan_header = false;
   Index reused = kNone;     // its address became another's
   Index withdrawn = kNone;  // kfree_skb of it while a socket held its bytes
   bool withdrawn_harmless = false;
@@ -193,12 +194,26 @@ class Oracle {
     const bool handed = way != nullptr && !received && !way->freed &&
                         (way->sent || way->stages.contains(Stage::start) || !has_start_);
     const bool on_its_way = received && !way->stages.contains(Stage::stack);
-    const bool hop = received && event.kind == Kind::receive && !on_its_way && is_hop(*way, i);
-    if (hop) {
+    const bool stacked = received && !on_its_way;
+    if (stacked && event.kind == Kind::gro_receive && leaves_a_tunnel(*way, i)) {
+      for (auto& [id, any] : cpus_) {
+        std::erase(any.pending, static_cast<std::size_t>(way - ways_.data()));
+      }
+      handed_on_.insert(*event.skb);
+      way->vlan_header = event.vlan_header;
+      return merge(i, *way);
+    }
+    if (stacked && event.kind != Kind::gro_receive &&
+        (handed_on_.contains(*event.skb) || is_hop(*way, i))) {
+      if (event.kind != Kind::receive) {  // a bridge has it next
+        handed_on_.insert(*event.skb);
+        way->vlan_header = event.vlan_header;
+        return;
+      }
+      if (handed_on_.erase(*event.skb) == 0) way->vlan_header = false;
       ++way->hops;
       way->device = event.device;
-      last_receive_[*event.skb] = i;
-      return;
+      return stack(i, *way);
     }
     if (handed) {
       way->handed_over = true;
@@ -206,22 +221,37 @@ class Oracle {
     } else if (!on_its_way) {
       way = &begin(i, LegDirection::rx);
     }
+    if (event.kind == Kind::gro_receive || event.kind == Kind::handed_over) {
+      way->vlan_header = event.vlan_header;
+    }
     if (event.kind == Kind::gro_receive) {
       way->stages.emplace(Stage::gro, i);
-      const Index exit = next_on_cpu(i, Kind::gro_exit);
-      if (exit != kNone && at(exit).rc <= kGroMergedFree) {
-        way->outcome = Outcome::merged;
-        let_go(event);
-      }
+      merge(i, *way);
     }
     if (event.kind != Kind::receive) return;
     way->stages.emplace(Stage::stack, i);
+    stack(i, *way);
+  }
+
+  // GRO may have merged it into another one.
+  void merge(Index i, Way& way) {
+    const Index exit = next_on_cpu(i, Kind::gro_exit);
+    if (exit == kNone || at(exit).rc > kGroMergedFree) return;
+    way.outcome = Outcome::merged;
+    let_go(at(i));
+  }
+
+  void stack(Index i, const Way& way) {
+    const LoggedEvent& event = at(i);
+    const auto number = static_cast<std::size_t>(&way - ways_.data());
     last_receive_[*event.skb] = i;
     Cpu& cpu = cpus_[event.header.cpu];
     if (cpu.processed || cpu.batch != places_[i].batch) cpu.pending.clear();
     cpu.batch = places_[i].batch;
     cpu.processed = false;
-    cpu.pending.push_back(static_cast<std::size_t>(way - ways_.data()));
+    if (std::find(cpu.pending.begin(), cpu.pending.end(), number) == cpu.pending.end()) {
+      cpu.pending.push_back(number);
+    }
   }
 
   bool same_run(Index a, Index b) const {
@@ -234,15 +264,22 @@ class Oracle {
            at(i).device != way.device && !way.has_data() && way.outcome == Outcome::open;
   }
 
+  // Nothing has taken it, and another device has it with a header less.
+  bool leaves_a_tunnel(const Way& way, Index i) {
+    const Index last = last_receive_[*at(i).skb];
+    return way.outcome == Outcome::open && !way.control && !way.stages.contains(Stage::proto) &&
+           !way.stages.contains(Stage::ready) && at(i).device != way.device &&
+           at(last).len >= at(i).len + 20;
+  }
+
   // The router sends on, in the same run of the stack, what it received; what was received later
   // had not been looked at yet.
   bool is_forward(const Way& way, Index i) {
     const Index last = last_receive_[*at(i).skb];
-    const std::uint32_t grown = at(i).len - at(last).len;
-    return way.stages.contains(Stage::stack) && same_run(last, i) &&
-           (grown == 0 || grown == 14 || grown == 18) && at(i).device != way.device &&
-           !way.has_data() && places_[last].batch == places_[i].batch &&
-           way.outcome == Outcome::open;
+    const std::uint32_t grown = at(i).len - at(last).len + (way.vlan_header ? 4 : 0);
+    return way.stages.contains(Stage::stack) && same_run(last, i) && (grown == 0 || grown == 14) &&
+           at(i).device != way.device && !way.has_data() &&
+           places_[last].batch == places_[i].batch && way.outcome == Outcome::open;
   }
 
   void processed(Index i, const Way* way) {
@@ -257,7 +294,10 @@ class Oracle {
   void queue(Index i) {
     Way* way = holder(at(i));
     if (way != nullptr && way->direction == LegDirection::tx && open_start(*at(i).skb) != kNone) {
-      ++way->hops;  // a device on top of another
+      // A device on top of another, whose driver counts.
+      ++way->hops;
+      way->stages.erase(Stage::start);
+      std::erase_if(starts_, [&](const auto& open) { return open.first.second == *at(i).skb; });
       return;
     }
     const bool received = way != nullptr && way->direction == LegDirection::rx;
@@ -786,6 +826,7 @@ class Oracle {
   std::map<SkbAddr, std::size_t> holders_;
   std::map<SkbAddr, Index> last_receive_;
   std::map<std::pair<CpuId, SkbAddr>, std::size_t> starts_;
+  std::set<SkbAddr> handed_on_;  // received, and given to another device
   std::map<CpuId, Cpu> cpus_;
   std::map<std::uint64_t, std::vector<Index>> arrivals_;
   std::map<Index, std::vector<std::size_t>> arrived_;

@@ -15,6 +15,7 @@ using track::Stage;
 using track::UnknownCause;
 
 constexpr std::uint16_t kIpv4 = 0x0800;
+constexpr std::int32_t kGroNormal = 3;
 
 class Receive : public ::testing::Test, protected TrackerScript {
  protected:
@@ -27,7 +28,7 @@ class Receive : public ::testing::Test, protected TrackerScript {
   }
   void gro(Nanoseconds time, SkbAddr address, std::int32_t ret, std::string_view device = "eth0",
            CpuId cpu = 0) {
-    tracker.on(at(time, cpu), NapiGroReceiveEntry{{address, 1500, device}});
+    tracker.on(at(time, cpu), NapiGroReceiveEntry{{{address, 1500, device}, kIpv4}});
     NapiGroReceiveExit leave;
     leave.ret = ret;
     tracker.on(at(time + 1, cpu), leave);
@@ -121,6 +122,107 @@ TEST_F(Receive, the_same_address_on_another_device_in_one_poll_is_a_hop) {
   EXPECT_EQ(packets.with_id(2).last.hops, 0U);
 }
 
+// br_pass_frame_up() calls netif_receive_skb(), whose entry event tells of it once more.
+TEST_F(Receive, a_bridge_receives_what_its_port_was_handed) {
+  softirq(100);
+  tracker.on(at(105), NetifRx{{skb(1), 66, "veth0"}});
+  receive(110, skb(1), 66, "veth0");
+  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 66, "br0"}, kIpv4}});
+  receive(115, skb(1), 66, "br0");
+  queue(120, skb(1), 80, "eth1");
+  softirq_exit(140);
+  ASSERT_EQ(finished().size(), 1U);
+  const Leg& leg = packets.with_id(1).first;
+  EXPECT_EQ(leg.hops, 1U);
+  EXPECT_EQ(time(leg, Stage::stack), 110U);
+  EXPECT_EQ(leg.outcome, Outcome::forwarded);
+  EXPECT_EQ(devices.name(leg.device), "veth0");
+}
+
+// macvlan and others give it to the backlog of the CPU, which is another poll, perhaps of another
+// run.
+TEST_F(Receive, a_device_may_put_what_it_received_into_the_backlog_for_another) {
+  softirq(100);
+  receive(110, skb(1), 152, "eth0");
+  tracker.on(at(115), NetifRx{{skb(1), 152, "macvlan0"}});
+  poll(120);
+  softirq_exit(130);
+  softirq(200);
+  receive(210, skb(1), 152, "macvlan0");
+  probe(220, 100, std::nullopt);
+  softirq_exit(240);
+  copy(900, skb(1), 100);
+  ASSERT_EQ(finished().size(), 1U);
+  EXPECT_EQ(legs.rx[0].hops, 1U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::delivered);
+  EXPECT_EQ(time(legs.rx[0], Stage::proto), 220U);
+}
+
+// gro_cells_receive() leaves what was unpacked to a poll of the tunnel's device.
+TEST_F(Receive, what_a_tunnel_unpacked_passes_gro_and_the_stack_once_more) {
+  softirq(100);
+  gro(105, skb(1), kGroNormal);
+  receive(110, skb(1), 1500, "eth0");
+  poll(120);
+  softirq_exit(130);
+  softirq(200);
+  tracker.on(at(205), NapiGroReceiveEntry{{{skb(1), 1450, "vxlan0"}, kIpv4}});
+  NapiGroReceiveExit leave;
+  leave.ret = kGroNormal;
+  tracker.on(at(206), leave);
+  receive(210, skb(1), 1450, "vxlan0");
+  probe(220, 1398, std::nullopt);
+  poll(230, "vxlan0");
+  softirq_exit(240);
+  copy(900, skb(1), 1398);
+  ASSERT_EQ(finished().size(), 1U);
+  const Leg& leg = legs.rx[0];
+  EXPECT_EQ(leg.hops, 1U);
+  EXPECT_EQ(devices.name(leg.device), "eth0");
+  EXPECT_EQ(time(leg, Stage::gro), 105U);
+  EXPECT_EQ(time(leg, Stage::stack), 110U);
+  EXPECT_EQ(time(leg, Stage::softirq), 100U);
+  EXPECT_EQ(leg.outcome, Outcome::delivered);
+}
+
+TEST_F(Receive, gro_may_merge_what_tunnels_unpacked) {
+  softirq(100);
+  for (std::uint64_t i = 1; i <= 2; ++i) {
+    gro(100 + 2 * i, skb(i), kGroNormal);
+    receive(105 + i, skb(i), 1500, "eth0");
+  }
+  poll(120);
+  NapiGroReceiveExit leave;
+  for (std::uint64_t i = 1; i <= 2; ++i) {
+    tracker.on(at(130 + 2 * i), NapiGroReceiveEntry{{{skb(i), 1450, "vxlan0"}, kIpv4}});
+    leave.ret = i == 1 ? kGroHeld : kGroMerged;
+    tracker.on(at(131 + 2 * i), leave);
+  }
+  receive(140, skb(1), 2848, "vxlan0");
+  probe(150, 2796, std::nullopt);
+  softirq_exit(160);
+  copy(900, skb(1), 2796);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(legs.rx[0].outcome, Outcome::merged);
+  EXPECT_EQ(legs.rx[0].merged_into, 1U);
+  EXPECT_EQ(legs.rx[1].outcome, Outcome::delivered);
+  EXPECT_EQ(legs.rx[1].segments, 1U);
+}
+
+// An ACK of a handshake is freed without an event; its address comes back for anything.
+TEST_F(Receive, a_packet_as_long_as_the_one_before_at_its_address_left_no_tunnel) {
+  softirq(100);
+  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 52, "eth0"}, kIpv4}});
+  receive(110, skb(1), 52, "eth0");
+  poll(120);
+  tracker.on(at(130), NapiGroReceiveEntry{{{skb(1), 52, "eth1"}, kIpv4}});
+  receive(140, skb(1), 52, "eth1");
+  softirq_exit(150);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).last.outcome, Outcome::unknown);
+  EXPECT_EQ(packets.with_id(2).last.hops, 0U);
+}
+
 TEST_F(Receive, outcomes) {
   softirq(100);
   receive(110, skb(1), 52);
@@ -181,6 +283,21 @@ TEST_F(Receive, a_forwarded_packet_goes_on_as_a_sent_leg) {
 }
 
 // The reply of a server reuses the address of the request that udp_recvmsg() freed silently (6.18).
+// Its tag is in the data, and in the length, when the driver cannot take it out.
+TEST_F(Receive, a_vlans_tag_is_not_forwarded_as_data) {
+  softirq(100);
+  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 104, "eth0"}, 0x8100}});
+  receive(110, skb(1), 104, "eth0");
+  queue(120, skb(1), 114, "eth0.6");
+  tracker.on(at(125), NapiGroReceiveEntry{{{skb(2), 56, "eth0"}, 0x8100}});
+  receive(130, skb(2), 56, "eth0");
+  queue(140, skb(2), 74, "eth0.5");  // an answer that took its address
+  softirq_exit(150);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::forwarded);
+  EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::unknown);
+}
+
 TEST_F(Receive, a_send_after_the_run_is_not_a_forward) {
   softirq(100);
   receive(110, skb(1), 100);

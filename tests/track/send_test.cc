@@ -184,7 +184,98 @@ TEST_F(Send, a_stacked_device_is_a_hop_and_net_dev_xmit_pairs_inside_out) {
   EXPECT_EQ(leg.hops, 1U);
   EXPECT_EQ(devices.name(leg.device), "vlan7");
   EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(time(leg, Stage::start), 130U) << "of the driver";
+  EXPECT_EQ(time(leg, Stage::xmit), 140U) << "of the driver";
   EXPECT_EQ(tracker.send_counters().unmatched_xmits, 0U);
+}
+
+TEST_F(Send, the_device_below_may_complete_it_before_the_upper_one_has_returned) {
+  queue(100, skb(1), 100, "vlan7");
+  start(110, skb(1), 100, "vlan7");
+  queue(120, skb(1), 104, "eth0");
+  start(130, skb(1), 104, "eth0");
+  xmit(140, skb(1), 0, 104, "eth0");
+  consume(145, skb(1), 1);
+  queue(146, skb(1), 100, "eth1", 1);  // whose address is free again
+  xmit(150, skb(1), 0, 100, "vlan7");
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(time(legs.tx[0], Stage::complete), 145U);
+  EXPECT_EQ(time(legs.tx[0], Stage::xmit), 140U);
+  EXPECT_EQ(legs.tx[0].outcome, Outcome::transmitted);
+  EXPECT_EQ(devices.name(legs.tx[1].device), "eth1");
+  EXPECT_EQ(legs.tx[1].hops, 0U);
+}
+
+// Two devices with a queue each: from the first queue to what came out of the last one.
+TEST_F(Send, it_may_wait_in_the_queue_of_the_device_below) {
+  queue(100, skb(1), 100, "vlan7");
+  enqueue(101, skb(1));
+  dequeue(105, skb(1), 1);
+  start(110, skb(1), 100, "vlan7");
+  queue(120, skb(1), 104, "eth0");
+  enqueue(121, skb(1));
+  xmit(130, skb(1), 0, 100, "vlan7");
+  dequeue(200, skb(1), 1);
+  start(210, skb(1), 104, "eth0");
+  xmit(220, skb(1), 0, 104, "eth0");
+  consume(300, skb(1));
+  const Leg& leg = only();
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(time(leg, Stage::enqueue), 101U);
+  EXPECT_EQ(time(leg, Stage::dequeue), 200U);
+  EXPECT_EQ(time(leg, Stage::start), 210U);
+  EXPECT_EQ(time(leg, Stage::xmit), 220U);
+}
+
+TEST_F(Send, the_queue_of_the_device_below_may_drop_it) {
+  queue(100, skb(1), 100, "vlan7");
+  start(110, skb(1), 100, "vlan7");
+  queue(120, skb(1), 104, "eth0");
+  enqueue(121, skb(1));
+  xmit(130, skb(1), 0, 100, "vlan7");
+  tracker.on(at(140), KfreeSkb{skb(1), 0x1234, 2U});  // without a reason
+  EXPECT_EQ(only().outcome, Outcome::dropped);
+}
+
+TEST_F(Send, the_device_below_may_cut_it_into_segments) {
+  queue(100, skb(1), 66 + 2 * 1448 + 100, "vlan7");
+  start(110, skb(1), 66 + 2 * 1448 + 100, "vlan7");
+  queue(120, skb(1), 70 + 2 * 1448 + 100, "eth0");
+  consume(125, skb(1));
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const std::uint32_t len = i < 2 ? 70 + 1448 : 70 + 100;
+    start(130 + 10 * i, skb(10 + i), len);
+    xmit(135 + 10 * i, skb(10 + i), 0, len);
+  }
+  xmit(170, skb(1), 0, 66 + 2 * 1448 + 100, "vlan7");
+  for (std::uint64_t i = 0; i < 3; ++i) consume(200 + i, skb(10 + i));
+  const Leg& leg = only();
+  EXPECT_EQ(leg.segments, 3U);
+  EXPECT_EQ(time(leg, Stage::start), 130U);
+  EXPECT_EQ(time(leg, Stage::xmit), 155U);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
+}
+
+// The upper device cuts, and passes the segments on.
+TEST_F(Send, segments_may_pass_a_stacked_device) {
+  queue(100, skb(1), 66 + 1448 + 100, "vlan7");
+  consume(105, skb(1));
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const std::uint32_t len = i < 1 ? 66 + 1448 : 66 + 100;
+    start(110 + 10 * i, skb(10 + i), len, "vlan7");
+    queue(111 + 10 * i, skb(10 + i), len + 4, "eth0");
+    start(112 + 10 * i, skb(10 + i), len + 4, "eth0");
+    xmit(113 + 10 * i, skb(10 + i), 0, len + 4, "eth0");
+    xmit(114 + 10 * i, skb(10 + i), 0, len, "vlan7");
+  }
+  for (std::uint64_t i = 0; i < 2; ++i) consume(200 + i, skb(10 + i));
+  const Leg& leg = only();
+  EXPECT_EQ(leg.segments, 2U);
+  EXPECT_EQ(time(leg, Stage::xmit), 123U);
+  EXPECT_EQ(time(leg, Stage::complete), 201U);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
 }
 
 // ------------------------------------------------------------------------------ software GSO
