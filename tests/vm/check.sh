@@ -122,6 +122,13 @@ delta() {
   done | paste -sd ' ' | awk '{ print $2 - $1 }'
 }
 
+# Received packets that nothing was heard of again.
+few_unknown() {
+  local unknown
+  unknown=$(report '.packets.rx.unknown_causes | with_entries(select(.key != "socket closed")) | add // 0')
+  at_least $((unknown * 50)) "$(report .packets.rx.births)" "packets, of which $unknown have no known end"
+}
+
 # Over all namespaces: where nothing is forwarded, nothing was.
 forwards_agree() {
   local file expected=0
@@ -166,6 +173,23 @@ nic_devices_agree() {
       "$device: rx packets before GRO"
   done
   equal "$(event_count net:napi_gro_receive_entry)" "$received" 'napi_gro_receive_entry events'
+}
+
+# stacked_devices_agree UPPER LOWER...: what the upper device of each pair sent is one packet with what
+# the lower one sent for it.
+stacked_devices_agree() {
+  while (($# > 0)); do
+    equal "$("$skbtrail" packets --format json "$results/skbtrail.dat" |
+      jq -s "[.[].legs[] | select(.direction == \"tx\" and .device == \"$1\") | .hops] | add // 0")" \
+      "$(device_delta "$2" $tx_packets)" "packets of $1 that $2 sent"
+    at_least 1 "$(device_delta "$1" $tx_packets)" "$1: tx packets of the guest"
+    shift 2
+  done
+}
+
+# flows_of ADDRESS: packets of connections from that address.
+flows_of() {
+  "$skbtrail" packets --format json "$results/skbtrail.dat" | grep -cF "\"flow\":\"[$1" || true
 }
 
 # Lines of a file of /proc, those that match PATTERN, the numbers of both CPUs summed.

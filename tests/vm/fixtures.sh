@@ -19,6 +19,7 @@ source "$here/check.sh"
 fixtures() {
   cat <<'LIST'
 clock_local          as_is  6.12
+container_nic        zstd   6.12
 drop_closed_port     zstd   6.1 6.12
 drop_nft             as_is  6.12
 drop_queue_full      zstd   6.1 6.12
@@ -49,6 +50,7 @@ tracecmd_files-zstd  zstd   6.12
 two_instances        as_is  6.12
 udp_nic              zstd   6.1 6.12
 version6             as_is  6.12
+vxlan_nic            zstd   6.1
 LIST
 }
 

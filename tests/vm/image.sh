@@ -2,10 +2,11 @@
 # usage: image.sh SKBTRAIL KERNEL_FOLDER INITRAMFS SCENARIO...
 # Builds the root of one boot: programs of this machine with their libraries, the kernel's modules,
 # skbtrail with its filters, and the scenarios to run, as cpio archives behind one another.
-# Programs change seldom: their archive is kept, and built anew when one of them is newer.
+# Programs change seldom: their archive is kept, and built anew when one of them is newer. Its name is
+# made of theirs: other checkouts may want others.
 set -euo pipefail
 
-readonly programs=(bash busybox grep ip ss tc nft ethtool nginx wrk iperf3 trace-cmd setpriv taskset timeout)
+readonly programs=(bash busybox grep ip ss tc nft tcpdump ethtool nginx wrk iperf3 trace-cmd setpriv taskset timeout)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/skbtrail-vm
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 readonly here source_tree=${here%/tests/vm}
@@ -52,8 +53,9 @@ build_programs() {
 
 # programs_archive NAME PROGRAM...: prints its path.
 programs_archive() {
-  local name=$1 program newer=0 kept=$cache/$1.cpio
+  local name=$1 program newer=0 kept
   shift
+  kept=$cache/$name-$(cksum <<<"$*" | cut -d ' ' -f 1).cpio
   for program in "$@"; do
     [[ $kept -nt $(command -v "$program") ]] || newer=1
   done

@@ -6,7 +6,8 @@
 set -euo pipefail
 
 # What the scenarios use; what is built into a kernel is left out by itself.
-readonly wanted=(virtio_pci virtio_blk virtio_net veth sch_tbf sch_netem nf_tables)
+readonly wanted=(virtio_pci virtio_blk virtio_net veth 8021q bridge vxlan sch_tbf sch_netem nf_tables nft_chain_nat
+  nft_masq)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/skbtrail-vm
 
 refuse() {
