@@ -139,6 +139,26 @@ TEST_F(Receive, a_bridge_receives_what_its_port_was_handed) {
   EXPECT_EQ(devices.name(leg.device), "veth0");
 }
 
+// The port takes the tag out of the data before the bridge sees it.
+TEST_F(Receive, a_bridge_receives_without_the_vlans_tag) {
+  softirq(100);
+  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 104, "eth0"}, 0x8100}});
+  receive(110, skb(1), 104, "eth0");
+  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 100, "br0"}, kIpv4}});
+  receive(115, skb(1), 100, "br0");
+  queue(120, skb(1), 114, "veth0");
+  tracker.on(at(125), NapiGroReceiveEntry{{{skb(2), 104, "eth0"}, 0x8100}});
+  receive(130, skb(2), 104, "eth0");
+  receive(135, skb(2), 100, "br0");  // the entry event was not recorded
+  queue(140, skb(2), 114, "veth0");
+  tracker.on(at(145), NetifReceiveSkbEntry{{{skb(3), 104, "eth0"}, 0x8100}});
+  receive(150, skb(3), 104, "eth0");
+  queue(160, skb(3), 114, "veth0");
+  softirq_exit(170);
+  ASSERT_EQ(finished().size(), 3U);
+  for (const Leg& leg : legs.rx) EXPECT_EQ(leg.outcome, Outcome::forwarded);
+}
+
 // macvlan and others give it to the backlog of the CPU, which is another poll, perhaps of another
 // run.
 TEST_F(Receive, a_device_may_put_what_it_received_into_the_backlog_for_another) {
@@ -152,10 +172,31 @@ TEST_F(Receive, a_device_may_put_what_it_received_into_the_backlog_for_another) 
   probe(220, 100, std::nullopt);
   softirq_exit(240);
   copy(900, skb(1), 100);
-  ASSERT_EQ(finished().size(), 1U);
+  softirq(1000);
+  receive(1010, skb(1), 52, "eth0");
+  softirq_exit(1020);
+  softirq(1100);
+  receive(1110, skb(1), 52, "eth1");
+  softirq_exit(1120);
+  ASSERT_EQ(finished().size(), 3U);
   EXPECT_EQ(legs.rx[0].hops, 1U);
   EXPECT_EQ(legs.rx[0].outcome, Outcome::delivered);
   EXPECT_EQ(time(legs.rx[0], Stage::proto), 220U);
+  EXPECT_EQ(legs.rx[1].hops + legs.rx[2].hops, 0U);
+}
+
+TEST_F(Receive, a_device_is_handed_a_packet_once) {
+  softirq(100);
+  receive(110, skb(1), 60, "veth0");
+  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 60, "br0"}, kIpv4}});
+  receive(115, skb(1), 60, "br0");
+  softirq_exit(120);
+  softirq(200);
+  receive(210, skb(1), 60, "veth1");
+  softirq_exit(220);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).last.hops, 1U);
+  EXPECT_EQ(packets.with_id(2).last.hops, 0U);
 }
 
 // gro_cells_receive() leaves what was unpacked to a poll of the tunnel's device.
@@ -207,6 +248,20 @@ TEST_F(Receive, gro_may_merge_what_tunnels_unpacked) {
   EXPECT_EQ(legs.rx[0].merged_into, 1U);
   EXPECT_EQ(legs.rx[1].outcome, Outcome::delivered);
   EXPECT_EQ(legs.rx[1].segments, 1U);
+}
+
+// A socket took its bytes and freed it without an event.
+TEST_F(Receive, a_packet_that_a_socket_has_taken_left_no_tunnel) {
+  softirq(100);
+  receive(110, skb(1), 1500, "eth0");
+  probe(120, 1448, skb(1));
+  poll(125);
+  tracker.on(at(130), NapiGroReceiveEntry{{{skb(1), 1400, "eth1"}, kIpv4}});
+  receive(140, skb(1), 1400, "eth1");
+  softirq_exit(150);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).last.hops, 0U);
+  EXPECT_EQ(packets.with_id(2).last.hops, 0U);
 }
 
 // An ACK of a handshake is freed without an event; its address comes back for anything.

@@ -228,6 +228,44 @@ TEST_F(Send, it_may_wait_in_the_queue_of_the_device_below) {
   EXPECT_EQ(time(leg, Stage::xmit), 220U);
 }
 
+// Times never decrease: what came out of a queue has not gone into another.
+TEST_F(Send, a_queue_that_passed_it_on_at_once_may_tell_of_its_end_only) {
+  queue(100, skb(1), 100, "vlan7");
+  dequeue(105, skb(1), 1);
+  start(110, skb(1), 100, "vlan7");
+  queue(120, skb(1), 104, "eth0");
+  enqueue(121, skb(1));
+  xmit(130, skb(1), 0, 100, "vlan7");
+  start(210, skb(1), 104, "eth0");
+  xmit(220, skb(1), 0, 104, "eth0");
+  EXPECT_FALSE(only().stages.has(Stage::enqueue));
+  EXPECT_EQ(time(legs.tx[0], Stage::dequeue), 105U);
+}
+
+TEST_F(Send, a_driver_that_is_too_busy_leaves_the_first_dequeue) {
+  queue(100, skb(1));
+  enqueue(101, skb(1));
+  dequeue(105, skb(1), 1);
+  start(110, skb(1));
+  xmit(111, skb(1), kBusy);
+  dequeue(150, skb(1), 1);
+  start(160, skb(1));
+  xmit(170, skb(1));
+  EXPECT_EQ(time(only(), Stage::dequeue), 105U);
+}
+
+TEST_F(Send, events_may_be_lost_between_stacked_devices) {
+  queue(100, skb(1), 100, "vlan7", 1);
+  start(110, skb(1), 100, "vlan7", 0);
+  queue(120, skb(1), 104, "eth0", 0);
+  tracker.on_loss(LossWindow{.cpu = 0, .from = 121, .to = 125});
+  start(130, skb(1), 104, "eth0", 1);
+  xmit(140, skb(1), 0, 104, "eth0", 1);
+  consume(150, skb(1), 1);
+  ASSERT_EQ(legs.tx.size(), 1U) << "ended by its completion";
+  EXPECT_EQ(only().outcome, Outcome::transmitted);
+}
+
 TEST_F(Send, the_queue_of_the_device_below_may_drop_it) {
   queue(100, skb(1), 100, "vlan7");
   start(110, skb(1), 100, "vlan7");
