@@ -24,7 +24,8 @@ class PacketWalk {
         reasons_(drop_reasons(trace.catalog())),
         symbols_(trace.file().kallsyms()),
         names_{devices_, comms_, reasons_, flows, symbols_},
-        tracker_(devices_, comms_, calls_, reasons_, flows, sink, packet_events(trace.catalog())),
+        tracker_(devices_, comms_, calls_, reasons_, symbols_, flows, sink,
+                 packet_events(trace.catalog())),
         events_(trace.catalog()) {
     tracker_.subscribe(events_);
   }

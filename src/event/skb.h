@@ -21,11 +21,13 @@ struct KfreeSkb {
                  field("reason", &KfreeSkb::reason), field("protocol", &KfreeSkb::protocol)};
 };
 
-// The last reference went away and all was well.
+// The last reference went away and all was well. `location` exists from 6.4 on.
 struct ConsumeSkb {
   static constexpr EventName name{"skb", "consume_skb"};
   SkbAddr skbaddr{};
-  static constexpr auto fields = std::tuple{field("skbaddr", &ConsumeSkb::skbaddr)};
+  std::optional<std::uint64_t> location{};
+  static constexpr auto fields =
+      std::tuple{field("skbaddr", &ConsumeSkb::skbaddr), field("location", &ConsumeSkb::location)};
 };
 
 // Bytes of the skb were copied to user space; several times for partial reads, and also for

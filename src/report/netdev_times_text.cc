@@ -88,7 +88,9 @@ void write_end(const track::ReceiveHunk& hunk, const track::HunkPacket& packet,
   const Msec end(hunk.start, *packet.ended);
   out.write(kInnerJoint);
   // Some kfree_skb is no drop: the data was there already, or lies in another skb.
-  const bool kfree = packet.outcome == track::Outcome::consumed && packet.location != 0;
+  const bool harmless =
+      packet.outcome == track::Outcome::consumed || packet.outcome == track::Outcome::merged;
+  const bool kfree = harmless && packet.location != 0;
   switch (kfree ? track::Outcome::dropped : packet.outcome) {
     case track::Outcome::dropped:
       print(out, FMT_COMPILE("         |      kfree_skb(+{}msec location={} reason={})\n"),

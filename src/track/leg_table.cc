@@ -21,15 +21,6 @@ bool is_bare_answer(const LiveLeg& leg) {
          leg.rx.stacked && leg.len <= kBareHeaders && !leg.rx.has_data;
 }
 
-void end_without_event(LiveLeg& leg, Outcome& outcome) {
-  if (leg.rx.control) {
-    outcome = Outcome::consumed;
-  } else if (is_bare_answer(leg)) {
-    outcome = Outcome::acked;
-    leg.confidence = std::max(leg.confidence, Confidence::inferred);
-  }
-}
-
 }  // namespace
 
 Outcome sent_outcome(const LiveLeg& leg) {
@@ -39,6 +30,18 @@ Outcome sent_outcome(const LiveLeg& leg) {
   }
   if (leg.tx.freed_unsent && leg.segments == 0) return Outcome::consumed;
   return Outcome::unknown;
+}
+
+Outcome received_outcome(LiveLeg& leg) {
+  if (leg.rx.control) return Outcome::consumed;
+  if (leg.rx.fragment_of != 0) {
+    leg.merged_into = leg.rx.fragment_of;
+    leg.confidence = std::max(leg.confidence, Confidence::inferred);
+    return Outcome::merged;
+  }
+  if (!is_bare_answer(leg)) return Outcome::unknown;
+  leg.confidence = std::max(leg.confidence, Confidence::inferred);
+  return Outcome::acked;
 }
 
 bool sent_and_gone(const LiveLeg& leg) {
@@ -226,9 +229,7 @@ void LegTable::end_unseen(Entry& entry) {
   // The kernel frees without an event what it has coalesced or copied; what became of the bytes is
   // still to be seen.
   if (leg.rx.delivered || leg.rx.queued || leg.rx.waiting) return;
-  Outcome outcome = Outcome::unknown;
-  end_without_event(leg, outcome);
-  close(leg, outcome, UnknownCause::address_reused);
+  close(leg, received_outcome(leg), UnknownCause::address_reused);
 }
 
 void LegTable::hold_segment(LiveLeg& leg, SkbAddr address) {
@@ -296,8 +297,8 @@ void LegTable::finish() {
         outcome = sent_outcome(leg);
       } else if (leg.rx.delivered) {
         outcome = Outcome::delivered;
-      } else if (leg.rx.control || is_bare_answer(leg)) {
-        end_without_event(leg, outcome);
+      } else if (leg.direction == LegDirection::rx && received_outcome(leg) != Outcome::unknown) {
+        outcome = received_outcome(leg);
       } else if (leg.crossed_loss || (leg.rx.waiting && !leg.owns_address)) {
         outcome = Outcome::unknown;
       }

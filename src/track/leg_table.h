@@ -29,8 +29,10 @@ struct RxState {
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
   bool waiting = false;  // for its protocol event: its address may be reused before that comes
   bool control = false;  // opened or closed a connection: then it is freed without an event
-  bool vlan_header = false;     // was in its data when it was handed over
-  DeviceId last_device{};       // of the last hop
+  bool vlan_header = false;  // was in its data when it was handed over
+  std::uint64_t fragment_of =
+      0;                   // id of the packet that it may be a fragment of, unless more is heard
+  DeviceId last_device{};  // of the last hop
   std::uint32_t stack_len = 0;  // at the last netif_receive_skb: GRO may have added to it
   std::uint32_t run = 0;        // which run of NET_RX, poll and batch on its CPU saw it last
   std::uint32_t poll = 0;
@@ -95,6 +97,8 @@ class LegRef {
 
 // What a sent leg is when nothing more of it will be seen.
 Outcome sent_outcome(const LiveLeg& leg);
+// What a received leg is that ended without an event.
+Outcome received_outcome(LiveLeg& leg);
 // Has everything that was sent of it ended?
 bool sent_and_gone(const LiveLeg& leg);
 

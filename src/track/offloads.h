@@ -25,7 +25,7 @@ class Offloads {
     if (leg.direction == LegDirection::rx) {
       if (!leg.has(Stage::gro)) return;
       ++counts.into_gro;
-      if (leg.outcome == Outcome::merged) ++counts.merged;
+      if (leg.outcome == Outcome::merged && !leg.has(Stage::stack)) ++counts.merged;
     } else if (leg.segments > 0) {
       ++counts.segmented;
       counts.segments += leg.segments;

@@ -11,7 +11,7 @@ enum class Outcome : std::uint8_t {
   delivered,    // its bytes were copied to a task
   acked,        // a TCP segment without data, seen by tcp_probe (freed without an event)
   forwarded,    // sent on by another device
-  merged,       // GRO, or a socket's backlog, put its bytes into another packet
+  merged,       // GRO, or the reassembly of fragments, put its bytes into another packet
   transmitted,  // the driver took it
   dropped,      // with a reason and a place
   consumed,     // freed without complaint before anyone read it: ARP, taps, ICMP, protocol work

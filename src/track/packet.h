@@ -69,7 +69,7 @@ struct Leg {
   std::uint32_t requeues = 0;     // net_dev_xmit that the driver refused
   std::int32_t rc = 0;            // of the last net_dev_xmit
   bool handed_over = false;       // lo, veth: the receiver got this very skb
-  std::uint64_t merged_into = 0;  // id of the packet GRO put it into; 0 when unknown
+  std::uint64_t merged_into = 0;  // id of the packet it was put into; 0 when unknown
   std::uint64_t parent = 0;       // id of the packet GSO made it of; 0 when none
   bool retransmit = false;
   std::uint64_t repeats = 0;  // id of the packet that a retransmission sends again; 0 when unknown

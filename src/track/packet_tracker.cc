@@ -38,12 +38,13 @@ void subscribe_to(stream::Dispatcher& dispatcher, PacketTracker& tracker) {
 }  // namespace
 
 PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const SyscallNames& calls,
-                             const DropReasons& reasons, Flows& flows, PacketSink& sink,
-                             PacketEvents events)
+                             const DropReasons& reasons, Symbols& symbols, Flows& flows,
+                             PacketSink& sink, PacketEvents events)
     : devices_(devices),
       comms_(comms),
       calls_(calls),
       reasons_(reasons),
+      places_(symbols),
       has_waking_(events.waking),
       legs_(sink),
       receiver_(legs_, devices, flows, events.start_xmit),
@@ -193,7 +194,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     // Not delivered: read on another CPU, which leaves the freeing to this one
     // (skb_attempt_defer_free()), and not known yet to be read for good.
     legs_.release_address(*leg);
-  } else {
+  } else if (!event.location || !was_fragment(header, *leg, *event.location)) {
     // udp_recvmsg() copies linear skbs without a copy event, and the reader frees them: itself, or
     // by leaving that to the CPU that made them (skb_attempt_defer_free(), 6.18 on:
     // skb_defer_free_flush() in a softirq there). The latter may come before the reader's own next
@@ -205,6 +206,17 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
       legs_.close(*leg, Outcome::consumed);
     }
   }
+}
+
+// Freed for the sake of the packet that it had become a part of: ended as that, if so.
+bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location) {
+  const FreePlace place = places_.at(location);
+  if (place == FreePlace::other) return false;
+  const bool first = place == FreePlace::reassembly;
+  leg.merged_into = first ? receiver_.reassembled(header, leg) : leg.rx.fragment_of;
+  if (leg.merged_into != 0) leg.confidence = std::max(leg.confidence, Confidence::inferred);
+  legs_.close(leg, Outcome::merged);
+  return true;
 }
 
 void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
@@ -227,6 +239,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   leg->reason = event.reason;
   leg->location = event.location;
   if (!received) return sender_.dropped(header, *leg, segment, event.skbaddr, unspecified);
+  if (!leg->rx.has_data && was_fragment(header, *leg, event.location)) return;
   delivery_.withdrawn(*leg);
   legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
 }

@@ -22,6 +22,7 @@
 #include "track/device_count.h"
 #include "track/drop_reasons.h"
 #include "track/flow.h"
+#include "track/free_places.h"
 #include "track/leg_table.h"
 #include "track/names.h"
 #include "track/receive.h"
@@ -42,7 +43,8 @@ class PacketTracker {
   // All must outlive the tracker. `comms` tells ksoftirqd from tasks that read; `calls` names those
   // that raw_syscalls has numbers of.
   PacketTracker(Devices& devices, const Comms& comms, const SyscallNames& calls,
-                const DropReasons& reasons, Flows& flows, PacketSink& sink, PacketEvents events);
+                const DropReasons& reasons, Symbols& symbols, Flows& flows, PacketSink& sink,
+                PacketEvents events);
 
   // To be called before the first event; both must outlive the tracker.
   void also_tell(LegSink& sink) { legs_.also_tell(sink); }
@@ -115,6 +117,7 @@ class PacketTracker {
   const Comms& comms_;
   const SyscallNames& calls_;
   const DropReasons& reasons_;
+  FreePlaces places_;
   bool has_waking_;
   RunSink* runs_ = nullptr;
   Devices handlers_;  // names of interrupt handlers: as few and as repetitive as devices
@@ -124,6 +127,8 @@ class PacketTracker {
   Delivery delivery_;
   DeviceTraffic traffic_;
   std::uint64_t unknown_ends_ = 0;
+
+  [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location);
 };
 
 }  // namespace skbtrail::track

@@ -66,7 +66,8 @@ bool Receiver::take(std::vector<LegRef>& list, const LiveLeg* leg) {
 LiveLeg* Receiver::oldest(std::vector<LegRef>& list) {
   const auto waits = [](const LegRef& ref) {
     const LiveLeg* leg = ref.get();
-    return leg != nullptr && !leg->rx.control && !leg->stages.has(Stage::proto);
+    return leg != nullptr && !leg->rx.control && leg->rx.fragment_of == 0 &&
+           !leg->stages.has(Stage::proto);
   };
   std::size_t dead = 0;
   while (dead < list.size() && !waits(list[dead])) ++dead;
@@ -322,8 +323,7 @@ void Receiver::let_go(const LegRef& ref) {
   if (leg == nullptr || !leg->rx.waiting) return;
   leg->rx.waiting = false;
   if (leg->owns_address || leg->rx.delivered) return;
-  legs_.close(*leg, leg->rx.control ? Outcome::consumed : Outcome::unknown,
-              UnknownCause::address_reused);
+  legs_.close(*leg, received_outcome(*leg), UnknownCause::address_reused);
 }
 
 FlowId Receiver::flow_of(const LiveLeg& leg) {
@@ -529,6 +529,34 @@ void Receiver::processed(const EventHeader& header, LiveLeg* leg) {
   if (leg == nullptr) return;
   take(cpu.unmatched, leg);
   leg->rx.waiting = false;
+}
+
+// All fragments but the last are equally long. Those between the two are only taken for fragments
+// of it when nothing else is heard of them.
+std::uint64_t Receiver::reassembled(const EventHeader& header, const LiveLeg& first) {
+  std::vector<LegRef>& unmatched = this->cpu(header.cpu).unmatched;
+  const auto follows = [&](const LegRef& ref) {
+    const LiveLeg* leg = ref.get();
+    return leg != nullptr && leg != &first && leg->rx.waiting && leg->rx.fragment_of == 0 &&
+           leg->rx.last_device == first.rx.last_device &&
+           leg->stages[Stage::stack] >= first.stages[Stage::stack];
+  };
+  const LiveLeg* last = nullptr;
+  for (const LegRef& ref : unmatched) {
+    if (!follows(ref)) continue;
+    last = ref.get();
+    if (last->rx.stack_len != first.rx.stack_len) break;
+  }
+  if (last == nullptr) return 0;
+  const auto mark = [&](const LegRef& ref) {
+    if (!follows(ref) || ref.get() == last) return;
+    if (ref.get()->rx.stack_len != first.rx.stack_len) return;
+    if (ref.get()->stages[Stage::stack] > last->stages[Stage::stack]) return;
+    ref.get()->rx.fragment_of = last->head->id;
+  };
+  for (const LegRef& ref : parked_) mark(ref);
+  for (const LegRef& ref : unmatched) mark(ref);
+  return last->head->id;
 }
 
 bool Receiver::is_forward(const EventHeader& header, const LiveLeg& leg, DeviceId device,

@@ -87,6 +87,9 @@ class Receiver {
   void state_changed(const EventHeader& header, const InetSockSetState& event);
   // The skb's end, or its way on, was seen: nobody waits for it.
   void processed(const EventHeader& header, LiveLeg* leg);
+  // The last fragment of a datagram came, `first` is freed: the packet that they are from now on; 0
+  // when it is not known.
+  std::uint64_t reassembled(const EventHeader& header, const LiveLeg& first);
   // Is this net_dev_queue the forwarding of that received packet?
   bool is_forward(const EventHeader& header, const LiveLeg& leg, DeviceId device,
                   std::uint32_t len);

@@ -59,11 +59,12 @@ Analysis analyse(Result<stream::Trace> trace) {
   const track::Comms comms(trace->file().cmdlines());
   const track::SyscallNames calls(trace->file().uname());
   const track::DropReasons reasons = cli::drop_reasons(trace->catalog());
+  Symbols symbols(trace->file().kallsyms());
   track::Devices devices;
   track::Flows flows;
   NoPackets packets;
   NoHunks printed;
-  track::PacketTracker tracker(devices, comms, calls, reasons, flows, packets,
+  track::PacketTracker tracker(devices, comms, calls, reasons, symbols, flows, packets,
                                cli::packet_events(trace->catalog()));
   track::LegStats legs;
   track::PollStats polls;

@@ -22,8 +22,9 @@ namespace {
 
 class Recorder {
  public:
-  Recorder(EventLog& log, const track::DropReasons& reasons, std::string_view uname)
-      : log_(log), reasons_(reasons), names_(uname) {}
+  Recorder(EventLog& log, const track::DropReasons& reasons, Symbols& symbols,
+           std::string_view uname)
+      : log_(log), reasons_(reasons), symbols_(symbols), names_(uname) {}
 
   void on(const EventHeader& h, const SoftirqEntry& e) { add(Kind::softirq_entry, h).vec = e.vec; }
   void on(const EventHeader& h, const SoftirqExit& e) { add(Kind::softirq_exit, h).vec = e.vec; }
@@ -43,13 +44,18 @@ class Recorder {
     event.skb = e.skbaddr;
     event.len = static_cast<std::uint32_t>(e.len);
   }
-  void on(const EventHeader& h, const ConsumeSkb& e) { add(Kind::consume, h).skb = e.skbaddr; }
+  void on(const EventHeader& h, const ConsumeSkb& e) {
+    LoggedEvent& event = add(Kind::consume, h);
+    event.skb = e.skbaddr;
+    if (e.location) event.place = function(*e.location);
+  }
   void on(const EventHeader& h, const KfreeSkb& e) {
     LoggedEvent& event = add(Kind::kfree, h);
     event.skb = e.skbaddr;
     event.unspecified = reasons_.unspecified(e.reason);
     event.harmless = !reasons_.is_drop(e.reason);
     event.no_packet = e.protocol == 0;
+    event.place = function(e.location);
   }
   void on(const EventHeader& h, const TcpProbe& e) {
     LoggedEvent& event = add(Kind::tcp_probe, h);
@@ -195,8 +201,14 @@ class Recorder {
     std::optional<ProbeUdpEnqueue> udp;
   };
 
+  std::string function(std::uint64_t location) {
+    const std::string name = symbols_.name(location);
+    return name.substr(0, name.find('+'));
+  }
+
   EventLog& log_;
   const track::DropReasons& reasons_;
+  Symbols& symbols_;
   track::SyscallNames names_;  // its table has a test of its own
   std::map<Pid, std::pair<Told, std::int64_t>> told_;
   std::map<CpuId, Named> named_;
@@ -212,7 +224,8 @@ EventLog load(const std::string& path, bool sockets_and_tasks) {
   if (!trace) throw std::runtime_error(trace.error().message);
   EventLog log;
   const track::DropReasons reasons = cli::drop_reasons(trace->catalog());
-  Recorder recorder(log, reasons, trace->file().uname());
+  Symbols symbols(trace->file().kallsyms());
+  Recorder recorder(log, reasons, symbols, trace->file().uname());
   stream::Dispatcher dispatcher(trace->catalog());
   subscribe<SoftirqEntry, SoftirqExit, NapiPoll, NetifReceiveSkb, NetifRx, NapiGroReceiveEntry,
             NetDevQueue, NetDevStartXmit, NetDevXmit, SkbCopyDatagramIovec, ConsumeSkb, KfreeSkb,

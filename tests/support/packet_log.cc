@@ -39,9 +39,10 @@ PacketLog track_packets(const std::filesystem::path& capture) {
   const track::Comms comms(log.trace->file().cmdlines());
   const track::SyscallNames calls(log.trace->file().uname());
   const track::DropReasons reasons = cli::drop_reasons(log.trace->catalog());
+  Symbols symbols(log.trace->file().kallsyms());
   track::Flows flows;
   Collector collector(log.packets);
-  track::PacketTracker tracker(*log.devices, comms, calls, reasons, flows, collector,
+  track::PacketTracker tracker(*log.devices, comms, calls, reasons, symbols, flows, collector,
                                cli::packet_events(log.trace->catalog()));
   stream::Dispatcher dispatcher(log.trace->catalog());
   tracker.subscribe(dispatcher);

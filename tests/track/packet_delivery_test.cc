@@ -88,10 +88,11 @@ class PacketDelivery : public ::testing::Test {
   track::Devices devices;
   track::Comms comms{"17 ksoftirqd/0\n100 wrk\n200 nginx\n"};
   track::SyscallNames calls{"Linux host 6.12 x86_64"};
+  Symbols symbols;
   track::DropReasons reasons{{}};
   track::Flows flows;
   PacketRecorder recorder;
-  track::PacketTracker tracker{devices, comms, calls, reasons, flows, recorder, {}};
+  track::PacketTracker tracker{devices, comms, calls, reasons, symbols, flows, recorder, {}};
 };
 
 TEST_F(PacketDelivery, coalesced_packets_are_read_by_copies_that_name_the_first) {

@@ -55,6 +55,7 @@ struct Way {
   std::uint64_t socket = 0;
   std::uint32_t data_len = 0;
   bool vlan_header = false;
+  bool fragment = false;    // of a datagram, unless something else is heard of it
   Index reused = kNone;     // its address became another's
   Index withdrawn = kNone;  // kfree_skb of it while a socket held its bytes
   bool withdrawn_harmless = false;
@@ -137,7 +138,9 @@ class Oracle {
         way->outcome = way->sent ? Outcome::transmitted : Outcome::unknown;
       }
     } else if (!way->has_data() && way->outcome == Outcome::open) {
-      way->outcome = way->control ? Outcome::consumed : Outcome::unknown;
+      way->outcome = way->control    ? Outcome::consumed
+                     : way->fragment ? Outcome::merged
+                                     : Outcome::unknown;
     }
     let_go(at(i));
   }
@@ -269,7 +272,7 @@ class Oracle {
     const Index last = last_receive_[*at(i).skb];
     return way.outcome == Outcome::open && !way.control && !way.stages.contains(Stage::proto) &&
            !way.stages.contains(Stage::ready) && at(i).device != way.device &&
-           at(last).len >= at(i).len + 20;
+           at(last).len >= at(i).len + 20 && at(last).len <= at(i).len + 200;
   }
 
   // The router sends on, in the same run of the stack, what it received; what was received later
@@ -358,7 +361,10 @@ class Oracle {
       }
       return;
     }
-    if (event.kind == Kind::kfree) {
+    if (event.place == "inet_frag_reasm_prepare") fragments(i, *way);
+    if (event.place == "inet_frag_reasm_prepare" || event.place == "skb_release_data") {
+      way->outcome = Outcome::merged;
+    } else if (event.kind == Kind::kfree) {
       way->outcome = event.harmless ? Outcome::consumed : Outcome::dropped;
     } else if (in_task(event) && is_receiving_call(i)) {
       way->outcome = Outcome::delivered;
@@ -514,6 +520,39 @@ class Oracle {
     arrived.push_back(static_cast<std::size_t>(&way - ways_.data()));
   }
 
+  // The first fragment of a datagram is freed when the last has come. Those that lie between the
+  // two and are as long as the first were received since then, and nothing is known of them.
+  void fragments(Index i, const Way& first) {
+    const Index begin = first.stages.at(Stage::stack);
+    const auto candidate = [&](const Way& way) {
+      const auto stack = way.stages.find(Stage::stack);
+      return &way != &first && way.direction == LegDirection::rx && way.outcome == Outcome::open &&
+             !way.control && !way.fragment && !way.stages.contains(Stage::proto) &&
+             !way.stages.contains(Stage::ready) && way.device == first.device &&
+             stack != way.stages.end() && stack->second > begin;
+    };
+    const auto length = [&](const Way& way) { return at(way.stages.at(Stage::stack)).len; };
+    const Way* last = nullptr;
+    for (const std::size_t number : cpus_[at(i).header.cpu].pending) {
+      if (!candidate(ways_[number])) continue;
+      last = &ways_[number];
+      if (length(*last) != length(first)) break;
+    }
+    if (last == nullptr) return;
+    for (Way& way : ways_) {
+      if (&way == last || !candidate(way) || length(way) != length(first)) continue;
+      way.fragment = way.stages.at(Stage::stack) < last->stages.at(Stage::stack);
+    }
+  }
+
+  // The first that waits for its protocol, and is no fragment of another; kNone: there is none.
+  std::size_t first_pending(const Cpu& cpu) const {
+    for (const std::size_t number : cpu.pending) {
+      if (!ways_[number].fragment) return number;
+    }
+    return kNone;
+  }
+
   // The datagrams of a batch make their sockets ready in the order in which they came.
   void datagram(Index i) {
     Cpu& cpu = cpus_[at(i).header.cpu];
@@ -525,9 +564,10 @@ class Oracle {
       named->stages.emplace(Stage::ready, i);
       return;
     }
-    if (in_task(at(i)) || cpu.pending.empty()) return;
-    Way& way = ways_[cpu.pending.front()];
-    cpu.pending.erase(cpu.pending.begin());
+    const std::size_t number = first_pending(cpu);
+    if (in_task(at(i)) || number == kNone) return;
+    Way& way = ways_[number];
+    std::erase(cpu.pending, number);
     way.stages.emplace(Stage::ready, i);
   }
 
@@ -561,8 +601,9 @@ class Oracle {
       if (!in_task(at(j)) || of_a_segment(at(j))) return;
     }
     cpu.processed = true;
-    if (cpu.pending.empty()) return;
-    Way& way = ways_[cpu.pending.front()];
+    const std::size_t number = first_pending(cpu);
+    if (number == kNone) return;
+    Way& way = ways_[number];
     way.control = true;
     processed(i, &way);
   }
@@ -571,6 +612,7 @@ class Oracle {
     if (way.outcome != Outcome::open) return;
     if (way.direction == LegDirection::tx && way.sent) way.outcome = Outcome::transmitted;
     if (way.control && !way.has_data()) way.outcome = Outcome::consumed;
+    if (way.outcome == Outcome::open && way.fragment) way.outcome = Outcome::merged;
   }
 
   // ---------------------------------------------------------------------------- sockets

@@ -58,7 +58,7 @@ struct LegRecorder : track::LegSink {
 // A tracker with all it needs.
 struct TrackerScript {
   explicit TrackerScript(track::PacketEvents events = {})
-      : tracker{devices, comms, calls, reasons, flows, packets, events} {
+      : tracker{devices, comms, calls, reasons, symbols, flows, packets, events} {
     tracker.also_tell(legs);
   }
 
@@ -77,6 +77,10 @@ struct TrackerScript {
   track::Devices devices;
   track::Comms comms{"17 ksoftirqd/0\n33 napi/eth0-8193\n100 wrk\n200 nginx\n"};
   track::SyscallNames calls{"Linux host 6.12 x86_64"};
+  Symbols symbols{
+      "ffffffff81000000 T tcp_v4_rcv\n"
+      "ffffffff81001000 t inet_frag_reasm_prepare\n"
+      "ffffffff81002000 t skb_release_data\n"};
   track::DropReasons reasons{{{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}}};
   track::Flows flows;
   PacketRecorder packets;

@@ -1,0 +1,49 @@
+// What an skb was, as far as the function that freed it tells.
+//
+// A datagram that came in fragments is one skb when its protocol gets it. The fragment that came
+// last lends its address to it (inet_frag_reasm_prepare(), net/ipv4/inet_fragment.c, consumes the
+// one that the queue began with instead), the others' bytes are moved into it and they are freed
+// without an event, or they hang in its list of fragments until it is freed itself
+// (skb_release_data(), net/core/skbuff.c): no drops, though kernels before 6.4 report each of those
+// with kfree_skb and without a reason.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+
+#include "base/symbols.h"
+
+namespace skbtrail::track {
+
+enum class FreePlace : std::uint8_t {
+  other,
+  reassembly,     // the first fragment, as the last has come
+  fragment_list,  // with the skb in whose list it hung
+};
+
+class FreePlaces {
+ public:
+  explicit FreePlaces(Symbols& symbols) : symbols_(symbols) {}
+
+  FreePlace at(std::uint64_t location) {
+    const auto found = known_.find(location);
+    return found != known_.end() ? found->second : look_up(location);
+  }
+
+ private:
+  [[gnu::noinline]] FreePlace look_up(std::uint64_t location) {
+    // More than a kernel has such places: a damaged capture.
+    if (known_.size() >= 4096) known_.clear();
+    const std::string name = symbols_.name(location);
+    FreePlace place = FreePlace::other;
+    if (name.starts_with("inet_frag_reasm_prepare+")) place = FreePlace::reassembly;
+    if (name.starts_with("skb_release_data+")) place = FreePlace::fragment_list;
+    known_.emplace(location, place);
+    return place;
+  }
+
+  Symbols& symbols_;
+  boost::unordered_flat_map<std::uint64_t, FreePlace> known_;
+};
+
+}  // namespace skbtrail::track
