@@ -175,6 +175,18 @@ nic_devices_agree() {
   equal "$(event_count net:napi_gro_receive_entry)" "$received" 'napi_gro_receive_entry events'
 }
 
+# Since 6.4.
+consume_skb_has_place() { grep -qE '^[0-9]+ consume_skb: .*location=' "$results/skbtrail.txt"; }
+
+# Fragments received, less the packets made of them: so many have become a part of another. For where
+# GRO merges nothing.
+fragments_agree() {
+  local expected
+  expected=$(($(delta sv.snmp Ip ReasmReqds) - $(delta sv.snmp Ip ReasmOKs)))
+  equal "$(report '.packets.rx.outcomes.merged')" "$expected" 'merged packets'
+  at_least 50 "$expected" 'fragments that the guest joined'
+}
+
 # stacked_devices_agree UPPER LOWER...: what the upper device of each pair sent is one packet with what
 # the lower one sent for it.
 stacked_devices_agree() {

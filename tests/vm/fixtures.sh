@@ -24,6 +24,7 @@ drop_closed_port     zstd   6.1 6.12
 drop_nft             as_is  6.12
 drop_queue_full      zstd   6.1 6.12
 forward              zstd   6.1 6.12
+fragments_nic        zstd   6.12
 full_veth            zstd   6.1
 graph                zstd   6.1 6.12
 lost_on_purpose      zstd   6.12
