@@ -9,7 +9,7 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 readonly here
 readonly output=${here%/tests/vm}/build/vm
 # Emulated guests die now and then after many switches of events: few scenarios per boot.
-readonly per_boot=6
+readonly per_boot=8
 # No scenario begun for so long: it hangs. One is killed after 60 seconds. What else a guest says is no
 # sign of life: one whose CPUs stall says so for ever.
 readonly silent_seconds=120
