@@ -21,7 +21,7 @@ struct KfreeSkb {
                  field("reason", &KfreeSkb::reason), field("protocol", &KfreeSkb::protocol)};
 };
 
-// The last reference went away and all was well. `location` exists from 6.4 on.
+// The last reference went away and all was well. `location` exists from 6.3 on (dd1b527831a3).
 struct ConsumeSkb {
   static constexpr EventName name{"skb", "consume_skb"};
   SkbAddr skbaddr{};

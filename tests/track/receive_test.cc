@@ -505,7 +505,7 @@ TEST_F(Receive, what_is_heard_of_again_is_no_fragment) {
   EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::delivered);
 }
 
-// Before 6.4: kfree_skb, without a reason, of each that hung in the list of the one that was read.
+// 6.1: kfree_skb, without a reason, of each that hung in the list of the one that was read.
 TEST_F(Receive, what_is_freed_with_its_list_was_not_dropped) {
   softirq(100);
   receive(101, skb(1), 1500);

@@ -175,7 +175,7 @@ nic_devices_agree() {
   equal "$(event_count net:napi_gro_receive_entry)" "$received" 'napi_gro_receive_entry events'
 }
 
-# Since 6.4.
+# Since 6.3.
 consume_skb_has_place() { grep -qE '^[0-9]+ consume_skb: .*location=' "$results/skbtrail.txt"; }
 
 # Fragments received, less the packets made of them: so many have become a part of another. For where

@@ -1,8 +1,9 @@
 #!/bin/bash
-# usage: run.sh SKBTRAIL [-k 6.1|6.12] [-c] [SCENARIO...]
+# usage: run.sh SKBTRAIL [-k 6.1|6.12] [-c] [-o] [SCENARIO...]
 # Boots guests, runs scenarios in them, checks the results outside: one line for each, and
 # `N passed, N failed` at the end, with what was skipped and what needed a second boot. Without -k on both kernels; without SCENARIO all of scenarios/.
-# With -c nothing is booted: the results of the last run are checked again.
+# With -c nothing is booted: the results of the last run are checked again. With -o a scenario that
+# sets `once`, as what it checks hangs on no kernel, is run on the kernel named there only.
 # Results stay in build/vm/KERNEL/SCENARIO. Exit status 77: no qemu or no kernel, and the reason.
 set -euo pipefail
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -154,8 +155,15 @@ boot_and_check() {
   for scenario in "$@"; do check_results "$to" "$scenario"; done
 }
 
+# In a subshell: every scenario defines the same names.
+wanted() (
+  once=''
+  source "$here/scenarios/$1.sh"
+  ((!each_once)) || [[ ! $once || $once == "$series" ]]
+)
+
 run_kernel() {
-  local kernel to=$output/$series status=0 i
+  local kernel to=$output/$series status=0 i name here_too=()
   kernel=$("$here/kernels.sh" "$series") || status=$?
   if ((status == 77)); then
     without+=("$series")
@@ -163,13 +171,17 @@ run_kernel() {
   fi
   ((status == 0)) || exit "$status"
   mkdir -p "$to"
-  for ((i = 0; i < ${#scenarios[@]}; i += per_boot)); do
-    boot_and_check "$kernel" "$to" "${scenarios[@]:i:per_boot}"
+  for name in "${scenarios[@]}"; do
+    ! wanted "$name" || here_too+=("$name")
+  done
+  for ((i = 0; i < ${#here_too[@]}; i += per_boot)); do
+    boot_and_check "$kernel" "$to" "${here_too[@]:i:per_boot}"
   done
 }
 
 main() {
   local all=(6.1 6.12) scenario check_only=0 started
+  each_once=0
   skbtrail=$(realpath "$1")
   shift
   if [[ ${1:-} == -k ]]; then
@@ -178,6 +190,10 @@ main() {
   fi
   if [[ ${1:-} == -c ]]; then
     check_only=1
+    shift
+  fi
+  if [[ ${1:-} == -o ]]; then
+    each_once=1
     shift
   fi
   command -v qemu-system-x86_64 >/dev/null || {

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # The clock boot; every other scenario uses mono.
+once=6.12
 network=veth
 beside=0
 options=(--clock boot)

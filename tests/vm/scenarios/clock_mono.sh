@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # The clock mono, said explicitly: time stamps lie between what /proc/uptime says before and after.
+once=6.1
 network=veth
 beside=0
 options=(--clock mono --profile net-min)

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Datagrams larger than the MTU of the emulated NIC.
+once=6.12
 network=nic
 prepare() {
   in_server iperf3 --server >/dev/null &

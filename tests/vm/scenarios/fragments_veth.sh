@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Datagrams larger than the MTU of a veth: their fragments hang in a list until they are read.
+once=6.1
 network=veth
 prepare() {
   in_server iperf3 --server >/dev/null &

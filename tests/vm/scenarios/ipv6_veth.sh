@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # TCP and UDP over IPv6, on veth.
+once=6.12
 network=veth6
 prepare() {
   start_nginx

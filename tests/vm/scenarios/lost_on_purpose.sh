@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # The smallest buffer under nginx: what is lost is said, and nobody comes to other numbers.
+once=6.12
 network=veth
 beside=0
 options=(--buffer-size 64)

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Over a NIC whose queue delays, drops, doubles and reorders. What it doubles nobody had queued.
+once=6.12
 network=nic
 prepare() {
   in_server iperf3 --server >/dev/null &

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # A normal user is told what is missing, and what to do about it works. A group alone may read, but
 # not write: files of a new instance have mode 640 and the owner of `instances`.
+once=6.12
 readonly as_user=(setpriv --reuid 1000 --regid 1000)
 
 # try CASE OPTION_OF_SETPRIV...: records 20 drops as a normal user.

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # System calls by their numbers only: raw_syscalls, in nginx's workers under wrk.
+once=6.12
 network=veth
 beside=0
 options=(--profile sched -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit)

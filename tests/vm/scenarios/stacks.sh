@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # trace-cmd's own capture with a call stack behind every event.
+once=6.12
 network=veth
 traffic() {
   in_client bash -c 'for i in {1..60}; do echo "$i" >"/dev/udp/$0/9"; done' "$server" || true

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # tcpdump on both ends of a veth: it is given clones.
+once=6.12
 network=veth
 prepare() {
   start_nginx

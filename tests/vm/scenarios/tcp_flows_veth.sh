@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Three flows of iperf3 over veth.
+once=6.12
 network=veth
 beside=0
 prepare() {

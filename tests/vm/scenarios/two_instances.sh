@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # One file of trace-cmd with two named buffers.
+once=6.12
 network=veth
 traffic() {
   in_client bash -c 'for i in {1..60}; do echo "$i" >"/dev/udp/$0/9"; done' "$server" || true

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # iperf3's datagrams over veth.
+once=6.12
 network=veth
 beside=0
 prepare() {

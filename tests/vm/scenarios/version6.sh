@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # The older file format.
+once=6.12
 network=veth
 options=(--file-version 6)
 traffic() {

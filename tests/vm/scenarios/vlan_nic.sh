@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # nginx over a VLAN of the emulated NIC. What the VLAN's device receives has no event of its own
 # (vlan_do_receive(), net/8021q/vlan_core.c: another round in the stack).
+once=6.12
 network=vlan
 prepare() { start_nginx; }
 traffic() { requests 30 small 4 2; }

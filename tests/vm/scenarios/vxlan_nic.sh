@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # nginx over a VXLAN tunnel on the emulated NIC.
+once=6.1
 network=vxlan
 prepare() { start_nginx; }
 traffic() { requests 20 small 4 2 cl "$overlay_server"; }
