@@ -21,13 +21,18 @@ struct NetDevEvent {
 
 // What a driver hands over (net_dev_rx_verbose_template).
 struct NetDevRxEvent : NetDevEvent {
-  std::uint16_t protocol = 0;  // skb->protocol: that of the VLAN while its header is in the data
-  static constexpr auto fields =
-      std::tuple_cat(NetDevEvent::fields, std::tuple{field("protocol", &NetDevRxEvent::protocol)});
+  std::uint8_t vlan_tagged = 0;  // by the driver, which took a VLAN's header out of the data
+  std::uint16_t protocol = 0;    // skb->protocol: that of the VLAN while its header is in the data
+  static constexpr auto fields = std::tuple_cat(
+      NetDevEvent::fields, std::tuple{field("vlan_tagged", &NetDevRxEvent::vlan_tagged),
+                                      field("protocol", &NetDevRxEvent::protocol)});
 };
+
+enum class VlanTag : std::uint8_t { none, in_data, beside_data };
 // ETH_P_8021Q, ETH_P_8021AD (include/uapi/linux/if_ether.h).
-inline constexpr bool has_vlan_header(const NetDevRxEvent& event) {
-  return event.protocol == 0x8100 || event.protocol == 0x88a8;
+inline constexpr VlanTag vlan_tag(const NetDevRxEvent& event) {
+  if (event.protocol == 0x8100 || event.protocol == 0x88a8) return VlanTag::in_data;
+  return event.vlan_tagged != 0 ? VlanTag::beside_data : VlanTag::none;
 }
 
 // __netif_receive_skb_core(), once per pass: again after veth, vxlan, bridge ... hops, not for a

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "event/net.h"
 #include "skbtrail/event.h"
 #include "skbtrail/loss.h"
 #include "track/packet.h"
@@ -29,7 +30,7 @@ struct RxState {
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
   bool waiting = false;  // for its protocol event: its address may be reused before that comes
   bool control = false;  // opened or closed a connection: then it is freed without an event
-  bool vlan_header = false;  // was in its data when it was handed over
+  VlanTag vlan = VlanTag::none;  // when it was handed over
   std::uint64_t fragment_of =
       0;                   // id of the packet that it may be a fragment of, unless more is heard
   DeviceId last_device{};  // of the last hop

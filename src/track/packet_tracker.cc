@@ -47,8 +47,8 @@ PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const Syscall
       places_(symbols),
       has_waking_(events.waking),
       legs_(sink),
-      receiver_(legs_, devices, flows, events.start_xmit),
-      sender_(legs_, devices, events.start_xmit),
+      receiver_(legs_, devices, stacked_, flows, events.start_xmit),
+      sender_(legs_, devices, stacked_, events.start_xmit),
       delivery_(legs_, flows) {}
 
 void PacketTracker::subscribe(stream::Dispatcher& dispatcher) {
@@ -110,10 +110,10 @@ void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
 // ------------------------------------------------------------------------------ receive
 
 void PacketTracker::on(const EventHeader& header, const NapiGroReceiveEntry& event) {
-  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
+  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroFragsEntry& event) {
-  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
+  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroReceiveExit& event) {
   receiver_.gro_exit(header, event.ret);
@@ -125,10 +125,10 @@ void PacketTracker::on(const EventHeader& header, const NetifRx& event) {
   receiver_.left_to_backlog(header, event.skbaddr, event.device, event.len);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbEntry& event) {
-  receiver_.handed_over(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
+  receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry& event) {
-  receiver_.handed_over(header, event.skbaddr, event.device, event.len, has_vlan_header(event));
+  receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   delivery_.moves_on(header.cpu);

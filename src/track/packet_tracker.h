@@ -28,6 +28,7 @@
 #include "track/receive.h"
 #include "track/run_sink.h"
 #include "track/send.h"
+#include "track/stacked_devices.h"
 #include "track/syscall_names.h"
 
 namespace skbtrail::track {
@@ -118,6 +119,7 @@ class PacketTracker {
   const SyscallNames& calls_;
   const DropReasons& reasons_;
   FreePlaces places_;
+  StackedDevices stacked_;
   bool has_waking_;
   RunSink* runs_ = nullptr;
   Devices handlers_;  // names of interrupt handlers: as few and as repetitive as devices

@@ -10,10 +10,10 @@ namespace {
 
 // An Ethernet header that was pulled on receive is pushed back before the packet is sent on, a
 // VLAN's, which the stack took out of the data (skb_vlan_untag()), is not: the driver puts it in.
-bool could_be_forwarded(std::uint32_t received_len, bool vlan_header, std::uint32_t queued_len) {
+bool could_be_forwarded(std::uint32_t received_len, VlanTag vlan, std::uint32_t queued_len) {
   constexpr std::uint32_t kEthernetHeader = 14;
   constexpr std::uint32_t kVlanHeader = 4;
-  if (vlan_header) received_len -= kVlanHeader;
+  if (vlan == VlanTag::in_data) received_len -= kVlanHeader;
   return queued_len == received_len || queued_len == received_len + kEthernetHeader;
 }
 
@@ -138,7 +138,7 @@ void Receiver::hand_on(LiveLeg& leg) {
 }
 
 void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
-                         bool vlan_header) {
+                         VlanTag vlan) {
   Cpu& cpu = this->cpu(header.cpu);
   const DeviceId id = devices_.id(device, header.time);
   LiveLeg* leg = legs_.find(address).leg;
@@ -150,7 +150,7 @@ void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device
     leg->stages.set(Stage::gro, header.time);
     cpu.context.set_stages(leg->stages, leg->head == leg ? 0 : leg->birth);
   }
-  leg->rx.vlan_header = vlan_header;
+  leg->rx.vlan = vlan;
   cpu.in_gro = leg;
   cpu.flushed = cpu.taker = LegRef();
 }
@@ -209,7 +209,7 @@ void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive&
 }
 
 LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, Text device,
-                               std::uint32_t len, bool vlan_header) {
+                               std::uint32_t len, VlanTag vlan) {
   Cpu& cpu = this->cpu(header.cpu);
   const DeviceId id = devices_.id(device, header.time);
   LiveLeg* leg = legs_.find(address).leg;
@@ -219,18 +219,18 @@ LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, Text 
     // A bridge's port hands it to the bridge (br_pass_frame_up(), net/bridge/br_input.c).
     if (leg->rx.stacked && is_hop(header, cpu, *leg, id)) {
       leg->rx.handed_on = true;
-      leg->rx.vlan_header = vlan_header;
+      leg->rx.vlan = vlan;
       return *leg;
     }
   }
   LiveLeg& entered = enter(header, cpu, address, id, len);
-  entered.rx.vlan_header = vlan_header;
+  entered.rx.vlan = vlan;
   return entered;
 }
 
 void Receiver::left_to_backlog(const EventHeader& header, SkbAddr address, Text device,
                                std::uint32_t len) {
-  LiveLeg& leg = handed_over(header, address, device, len, false);
+  LiveLeg& leg = handed_over(header, address, device, len, VlanTag::none);
   if (leg.rx.handed_on) hand_on(leg);
   leg.rx.in_backlog = true;
 }
@@ -270,7 +270,7 @@ LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
     leg = &enter(header, cpu, event.skbaddr, device, event.len);
   }
   if (take(cpu.held, leg) && cpu.in_gro.get() != nullptr) cpu.flushed = leg;
-  if (hop && !leg->rx.handed_on) leg->rx.vlan_header = false;  // the stack has it out by now
+  if (hop && !leg->rx.handed_on) leg->rx.vlan = VlanTag::none;  // the port has it out by now
   leg->rx.stack_len = event.len;
   leg->rx.in_backlog = leg->rx.handed_on = false;
   mark(*leg, header, cpu, device);
@@ -562,9 +562,12 @@ std::uint64_t Receiver::reassembled(const EventHeader& header, const LiveLeg& fi
 bool Receiver::is_forward(const EventHeader& header, const LiveLeg& leg, DeviceId device,
                           std::uint32_t len) {
   const Cpu& cpu = this->cpu(header.cpu);
+  // What a VLAN received counts as its NIC's (event/net.h): by the VLAN goes an answer, whose skb
+  // has the address of one that was freed without an event.
+  if (leg.rx.vlan != VlanTag::none && stacked_.lies_on(device, leg.rx.last_device)) return false;
   return leg.rx.stacked && leg.rx.cpu == header.cpu && leg.rx.run == cpu.context.run() &&
          leg.rx.batch == cpu.batch && !leg.rx.has_data && leg.rx.last_device != device &&
-         could_be_forwarded(leg.rx.stack_len, leg.rx.vlan_header, len);
+         could_be_forwarded(leg.rx.stack_len, leg.rx.vlan, len);
 }
 
 void Receiver::on_loss(CpuId id) {

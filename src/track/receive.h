@@ -30,24 +30,29 @@
 #include "track/names.h"
 #include "track/net_rx_context.h"
 #include "track/per_cpu.h"
+#include "track/stacked_devices.h"
 
 namespace skbtrail::track {
 
 class Receiver {
  public:
   // `has_start_xmit`: the trace can have net_dev_start_xmit events.
-  Receiver(LegTable& legs, Devices& devices, Flows& flows, bool has_start_xmit)
-      : legs_(legs), devices_(devices), flows_(flows), has_start_xmit_(has_start_xmit) {}
+  Receiver(LegTable& legs, Devices& devices, const StackedDevices& stacked, Flows& flows,
+           bool has_start_xmit)
+      : legs_(legs),
+        devices_(devices),
+        stacked_(stacked),
+        flows_(flows),
+        has_start_xmit_(has_start_xmit) {}
 
   NetRxContext& context(CpuId cpu) { return this->cpu(cpu).context; }
 
-  // `vlan_header`: there is one in its data.
   void gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
-                 bool vlan_header);
+                 VlanTag vlan);
   void gro_exit(const EventHeader& header, std::int32_t ret);
   // netif_receive_skb_entry, netif_receive_skb_list_entry.
   LiveLeg& handed_over(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
-                       bool vlan_header);
+                       VlanTag vlan);
   // netif_rx.
   void left_to_backlog(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
   // Its leg; null when it is a hop of one that was received before.
@@ -145,6 +150,7 @@ class Receiver {
 
   LegTable& legs_;
   Devices& devices_;
+  const StackedDevices& stacked_;
   Flows& flows_;
   bool has_start_xmit_;
   PerCpu<Cpu> cpus_;

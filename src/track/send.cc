@@ -67,6 +67,7 @@ bool Sender::is_stacked(const EventHeader& header, const LegTable::Found& found,
   });
   if (upper == starts.rend()) return false;
   if (!std::exchange(upper->passed_on, true)) --leg->tx.starts_open;
+  stacked_.learn(leg->tx.last_device, device);
   if (!found.segment) {
     ++leg->hops;
     leg->tx.last_device = device;

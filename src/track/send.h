@@ -21,6 +21,7 @@
 #include "track/leg_table.h"
 #include "track/names.h"
 #include "track/per_cpu.h"
+#include "track/stacked_devices.h"
 
 namespace skbtrail::track {
 
@@ -31,8 +32,8 @@ struct SendCounters {
 
 class Sender {
  public:
-  Sender(LegTable& legs, Devices& devices, bool has_start_xmit)
-      : legs_(legs), devices_(devices), has_start_xmit_(has_start_xmit) {}
+  Sender(LegTable& legs, Devices& devices, StackedDevices& stacked, bool has_start_xmit)
+      : legs_(legs), devices_(devices), stacked_(stacked), has_start_xmit_(has_start_xmit) {}
 
   // Is a net_dev_queue, who has its address is found, that of a stacked device? Then nothing new is
   // born.
@@ -76,6 +77,7 @@ class Sender {
 
   LegTable& legs_;
   Devices& devices_;
+  StackedDevices& stacked_;
   bool has_start_xmit_;
   PerCpu<Cpu> cpus_;
   SendCounters counters_;

@@ -183,7 +183,7 @@ class Recorder {
   }
 
   void add_rx(Kind kind, const EventHeader& header, const NetDevRxEvent& rx) {
-    add_net(kind, header, rx).vlan_header = has_vlan_header(rx);
+    add_net(kind, header, rx).vlan = vlan_tag(rx);
   }
   template <class Event>
   LoggedEvent& add_net(Kind kind, const EventHeader& header, const Event& net) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "event/net.h"
 #include "skbtrail/event.h"
 
 namespace skbtrail::test {
@@ -51,7 +52,7 @@ struct LoggedEvent {
   std::string device;
   std::int32_t rc = 0;
   std::int32_t work = 0;     // of a napi_poll
-  bool vlan_header = false;  // of gro_receive and handed_over: one is in the data
+  VlanTag vlan{};            // of gro_receive and handed_over
   bool unspecified = false;  // kfree without a reason
   bool harmless = false;     // kfree for a reason that is no drop
   std::string place;         // of consume and kfree: the function that did it, if the event tells

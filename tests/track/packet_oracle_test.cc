@@ -38,7 +38,8 @@ struct Way {
   LegDirection direction{};
   Index birth = kNone;
   Outcome outcome = Outcome::open;
-  std::string device;  // of the last hop
+  std::string device;     // of the last hop
+  std::string queued_on;  // sent: the last device of the stack
   std::uint32_t hops = 0;
   std::map<Stage, Index> stages;
   Pid reader = 0;
@@ -54,7 +55,7 @@ struct Way {
   bool control = false;  // opened or closed a connection
   std::uint64_t socket = 0;
   std::uint32_t data_len = 0;
-  bool vlan_header = false;
+  VlanTag vlan = VlanTag::none;
   bool fragment = false;    // of a datagram, unless something else is heard of it
   Index reused = kNone;     // its address became another's
   Index withdrawn = kNone;  // kfree_skb of it while a socket held its bytes
@@ -203,17 +204,17 @@ class Oracle {
         std::erase(any.pending, static_cast<std::size_t>(way - ways_.data()));
       }
       handed_on_.insert(*event.skb);
-      way->vlan_header = event.vlan_header;
+      way->vlan = event.vlan;
       return merge(i, *way);
     }
     if (stacked && event.kind != Kind::gro_receive &&
         (handed_on_.contains(*event.skb) || is_hop(*way, i))) {
       if (event.kind != Kind::receive) {  // a bridge has it next
         handed_on_.insert(*event.skb);
-        way->vlan_header = event.vlan_header;
+        way->vlan = event.vlan;
         return;
       }
-      if (handed_on_.erase(*event.skb) == 0) way->vlan_header = false;
+      if (handed_on_.erase(*event.skb) == 0) way->vlan = VlanTag::none;
       ++way->hops;
       way->device = event.device;
       return stack(i, *way);
@@ -225,7 +226,7 @@ class Oracle {
       way = &begin(i, LegDirection::rx);
     }
     if (event.kind == Kind::gro_receive || event.kind == Kind::handed_over) {
-      way->vlan_header = event.vlan_header;
+      way->vlan = event.vlan;
     }
     if (event.kind == Kind::gro_receive) {
       way->stages.emplace(Stage::gro, i);
@@ -279,7 +280,9 @@ class Oracle {
   // had not been looked at yet.
   bool is_forward(const Way& way, Index i) {
     const Index last = last_receive_[*at(i).skb];
-    const std::uint32_t grown = at(i).len - at(last).len + (way.vlan_header ? 4 : 0);
+    const std::uint32_t grown = at(i).len - at(last).len + (way.vlan == VlanTag::in_data ? 4 : 0);
+    // The VLAN that received it, perhaps: then it is an answer.
+    if (way.vlan != VlanTag::none && lower_[at(i).device] == way.device) return false;
     return way.stages.contains(Stage::stack) && same_run(last, i) && (grown == 0 || grown == 14) &&
            at(i).device != way.device && !way.has_data() &&
            places_[last].batch == places_[i].batch && way.outcome == Outcome::open;
@@ -299,6 +302,8 @@ class Oracle {
     if (way != nullptr && way->direction == LegDirection::tx && open_start(*at(i).skb) != kNone) {
       // A device on top of another, whose driver counts.
       ++way->hops;
+      lower_[way->queued_on] = at(i).device;
+      way->queued_on = at(i).device;
       way->stages.erase(Stage::start);
       std::erase_if(starts_, [&](const auto& open) { return open.first.second == *at(i).skb; });
       return;
@@ -307,7 +312,9 @@ class Oracle {
     processed(i, received ? way : nullptr);
     Way* from = received && is_forward(*way, i) ? way : nullptr;
     if (from != nullptr) from->outcome = Outcome::forwarded;
-    begin(i, LegDirection::tx, from).stages.emplace(Stage::queue, i);
+    Way& sent = begin(i, LegDirection::tx, from);
+    sent.stages.emplace(Stage::queue, i);
+    sent.queued_on = at(i).device;
   }
 
   // net_dev_start_xmit of that address whose net_dev_xmit is still to come.
@@ -868,7 +875,8 @@ class Oracle {
   std::map<SkbAddr, std::size_t> holders_;
   std::map<SkbAddr, Index> last_receive_;
   std::map<std::pair<CpuId, SkbAddr>, std::size_t> starts_;
-  std::set<SkbAddr> handed_on_;  // received, and given to another device
+  std::map<std::string, std::string> lower_;  // device -> the one that it sends by
+  std::set<SkbAddr> handed_on_;               // received, and given to another device
   std::map<CpuId, Cpu> cpus_;
   std::map<std::uint64_t, std::vector<Index>> arrivals_;
   std::map<Index, std::vector<std::size_t>> arrived_;

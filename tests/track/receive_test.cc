@@ -28,7 +28,7 @@ class Receive : public ::testing::Test, protected TrackerScript {
   }
   void gro(Nanoseconds time, SkbAddr address, std::int32_t ret, std::string_view device = "eth0",
            CpuId cpu = 0) {
-    tracker.on(at(time, cpu), NapiGroReceiveEntry{{{address, 1500, device}, kIpv4}});
+    tracker.on(at(time, cpu), NapiGroReceiveEntry{{{address, 1500, device}, false, kIpv4}});
     NapiGroReceiveExit leave;
     leave.ret = ret;
     tracker.on(at(time + 1, cpu), leave);
@@ -127,7 +127,7 @@ TEST_F(Receive, a_bridge_receives_what_its_port_was_handed) {
   softirq(100);
   tracker.on(at(105), NetifRx{{skb(1), 66, "veth0"}});
   receive(110, skb(1), 66, "veth0");
-  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 66, "br0"}, kIpv4}});
+  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 66, "br0"}, false, kIpv4}});
   receive(115, skb(1), 66, "br0");
   queue(120, skb(1), 80, "eth1");
   softirq_exit(140);
@@ -142,16 +142,16 @@ TEST_F(Receive, a_bridge_receives_what_its_port_was_handed) {
 // The port takes the tag out of the data before the bridge sees it.
 TEST_F(Receive, a_bridge_receives_without_the_vlans_tag) {
   softirq(100);
-  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 104, "eth0"}, 0x8100}});
+  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 104, "eth0"}, false, 0x8100}});
   receive(110, skb(1), 104, "eth0");
-  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 100, "br0"}, kIpv4}});
+  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 100, "br0"}, false, kIpv4}});
   receive(115, skb(1), 100, "br0");
   queue(120, skb(1), 114, "veth0");
-  tracker.on(at(125), NapiGroReceiveEntry{{{skb(2), 104, "eth0"}, 0x8100}});
+  tracker.on(at(125), NapiGroReceiveEntry{{{skb(2), 104, "eth0"}, false, 0x8100}});
   receive(130, skb(2), 104, "eth0");
   receive(135, skb(2), 100, "br0");  // the entry event was not recorded
   queue(140, skb(2), 114, "veth0");
-  tracker.on(at(145), NetifReceiveSkbEntry{{{skb(3), 104, "eth0"}, 0x8100}});
+  tracker.on(at(145), NetifReceiveSkbEntry{{{skb(3), 104, "eth0"}, false, 0x8100}});
   receive(150, skb(3), 104, "eth0");
   queue(160, skb(3), 114, "veth0");
   softirq_exit(170);
@@ -188,7 +188,7 @@ TEST_F(Receive, a_device_may_put_what_it_received_into_the_backlog_for_another) 
 TEST_F(Receive, a_device_is_handed_a_packet_once) {
   softirq(100);
   receive(110, skb(1), 60, "veth0");
-  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 60, "br0"}, kIpv4}});
+  tracker.on(at(112), NetifReceiveSkbEntry{{{skb(1), 60, "br0"}, false, kIpv4}});
   receive(115, skb(1), 60, "br0");
   softirq_exit(120);
   softirq(200);
@@ -207,7 +207,7 @@ TEST_F(Receive, what_a_tunnel_unpacked_passes_gro_and_the_stack_once_more) {
   poll(120);
   softirq_exit(130);
   softirq(200);
-  tracker.on(at(205), NapiGroReceiveEntry{{{skb(1), 1450, "vxlan0"}, kIpv4}});
+  tracker.on(at(205), NapiGroReceiveEntry{{{skb(1), 1450, "vxlan0"}, false, kIpv4}});
   NapiGroReceiveExit leave;
   leave.ret = kGroNormal;
   tracker.on(at(206), leave);
@@ -235,7 +235,7 @@ TEST_F(Receive, gro_may_merge_what_tunnels_unpacked) {
   poll(120);
   NapiGroReceiveExit leave;
   for (std::uint64_t i = 1; i <= 2; ++i) {
-    tracker.on(at(130 + 2 * i), NapiGroReceiveEntry{{{skb(i), 1450, "vxlan0"}, kIpv4}});
+    tracker.on(at(130 + 2 * i), NapiGroReceiveEntry{{{skb(i), 1450, "vxlan0"}, false, kIpv4}});
     leave.ret = i == 1 ? kGroHeld : kGroMerged;
     tracker.on(at(131 + 2 * i), leave);
   }
@@ -256,7 +256,7 @@ TEST_F(Receive, a_packet_that_a_socket_has_taken_left_no_tunnel) {
   receive(110, skb(1), 1500, "eth0");
   probe(120, 1448, skb(1));
   poll(125);
-  tracker.on(at(130), NapiGroReceiveEntry{{{skb(1), 1400, "eth1"}, kIpv4}});
+  tracker.on(at(130), NapiGroReceiveEntry{{{skb(1), 1400, "eth1"}, false, kIpv4}});
   receive(140, skb(1), 1400, "eth1");
   softirq_exit(150);
   ASSERT_EQ(finished().size(), 2U);
@@ -267,10 +267,10 @@ TEST_F(Receive, a_packet_that_a_socket_has_taken_left_no_tunnel) {
 // An ACK of a handshake is freed without an event; its address comes back for anything.
 TEST_F(Receive, a_packet_as_long_as_the_one_before_at_its_address_left_no_tunnel) {
   softirq(100);
-  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 52, "eth0"}, kIpv4}});
+  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 52, "eth0"}, false, kIpv4}});
   receive(110, skb(1), 52, "eth0");
   poll(120);
-  tracker.on(at(130), NapiGroReceiveEntry{{{skb(1), 52, "eth1"}, kIpv4}});
+  tracker.on(at(130), NapiGroReceiveEntry{{{skb(1), 52, "eth1"}, false, kIpv4}});
   receive(140, skb(1), 52, "eth1");
   softirq_exit(150);
   ASSERT_EQ(finished().size(), 2U);
@@ -341,16 +341,43 @@ TEST_F(Receive, a_forwarded_packet_goes_on_as_a_sent_leg) {
 // Its tag is in the data, and in the length, when the driver cannot take it out.
 TEST_F(Receive, a_vlans_tag_is_not_forwarded_as_data) {
   softirq(100);
-  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 104, "eth0"}, 0x8100}});
+  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 104, "eth0"}, false, 0x8100}});
   receive(110, skb(1), 104, "eth0");
   queue(120, skb(1), 114, "eth0.6");
-  tracker.on(at(125), NapiGroReceiveEntry{{{skb(2), 56, "eth0"}, 0x8100}});
+  tracker.on(at(125), NapiGroReceiveEntry{{{skb(2), 56, "eth0"}, false, 0x8100}});
   receive(130, skb(2), 56, "eth0");
   queue(140, skb(2), 74, "eth0.5");  // an answer that took its address
   softirq_exit(150);
   ASSERT_EQ(finished().size(), 2U);
   EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::forwarded);
   EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::unknown);
+}
+
+// What the NIC received and the VLAN sends may be the VLAN's own answer: 14 bytes longer, as a
+// forwarded packet would be.
+TEST_F(Receive, a_vlan_does_not_forward_what_its_nic_received_tagged) {
+  queue(10, skb(9), 74, "eth0.5");
+  tracker.on(at(11), NetDevStartXmit{{skb(9), 74, "eth0.5"}});
+  queue(12, skb(9), 74, "eth0");
+  softirq(100);
+  tracker.on(at(105), NapiGroReceiveEntry{{{skb(1), 52, "eth0"}, true, kIpv4}});
+  receive(110, skb(1), 52, "eth0");
+  queue(115, skb(1), 66, "eth0.5");
+  tracker.on(at(120), NapiGroReceiveEntry{{{skb(2), 56, "eth0"}, false, 0x8100}});
+  receive(125, skb(2), 56, "eth0");
+  queue(130, skb(2), 66, "eth0.5");
+  tracker.on(at(135), NapiGroReceiveEntry{{{skb(3), 52, "eth0"}, false, kIpv4}});
+  receive(140, skb(3), 52, "eth0");
+  queue(145, skb(3), 66, "eth0.5");  // without a tag: it is not the VLAN's
+  tracker.on(at(150), NapiGroReceiveEntry{{{skb(4), 52, "eth0"}, true, kIpv4}});
+  receive(155, skb(4), 52, "eth0");
+  queue(160, skb(4), 66, "eth1");
+  softirq_exit(170);
+  finished();
+  EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::unknown);
+  EXPECT_EQ(packets.with_id(4).first.outcome, Outcome::unknown);
+  EXPECT_EQ(packets.with_id(6).first.outcome, Outcome::forwarded);
+  EXPECT_EQ(packets.with_id(7).first.outcome, Outcome::forwarded);
 }
 
 TEST_F(Receive, a_send_after_the_run_is_not_a_forward) {
