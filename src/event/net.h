@@ -36,8 +36,8 @@ inline constexpr VlanTag vlan_tag(const NetDevRxEvent& event) {
 }
 
 // __netif_receive_skb_core(), once per pass: again after veth, vxlan, bridge ... hops, not for a
-// VLAN's device, which gets another round of the same pass. The MAC
-// header is already pulled from `len`.
+// VLAN's device, which gets another round of the same pass. The MAC header is already pulled from
+// `len`.
 struct NetifReceiveSkb : NetDevEvent {
   static constexpr EventName name{"net", "netif_receive_skb"};
 };
