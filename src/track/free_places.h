@@ -4,8 +4,8 @@
 // last lends its address to it (inet_frag_reasm_prepare(), net/ipv4/inet_fragment.c, consumes the
 // one that the queue began with instead), the others' bytes are moved into it and they are freed
 // without an event, or they hang in its list of fragments until it is freed itself
-// (skb_release_data(), net/core/skbuff.c): no drops, though 6.1 reports each of those
-// with kfree_skb and without a reason.
+// (skb_release_data(), net/core/skbuff.c): no drops, though 6.1 reports each of those with
+// kfree_skb and without a reason.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

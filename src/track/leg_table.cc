@@ -34,7 +34,7 @@ Outcome sent_outcome(const LiveLeg& leg) {
 
 Outcome received_outcome(LiveLeg& leg) {
   if (leg.rx.control) return Outcome::consumed;
-  if (leg.rx.fragment_of != 0) {
+  if (leg.rx.fragment_of != 0 && !leg.rx.has_data) {
     leg.merged_into = leg.rx.fragment_of;
     leg.confidence = std::max(leg.confidence, Confidence::inferred);
     return Outcome::merged;

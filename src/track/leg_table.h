@@ -30,12 +30,11 @@ struct RxState {
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
   bool waiting = false;  // for its protocol event: its address may be reused before that comes
   bool control = false;  // opened or closed a connection: then it is freed without an event
-  VlanTag vlan = VlanTag::none;  // when it was handed over
-  std::uint64_t fragment_of =
-      0;                   // id of the packet that it may be a fragment of, unless more is heard
-  DeviceId last_device{};  // of the last hop
-  std::uint32_t stack_len = 0;  // at the last netif_receive_skb: GRO may have added to it
-  std::uint32_t run = 0;        // which run of NET_RX, poll and batch on its CPU saw it last
+  VlanTag vlan = VlanTag::none;   // when it was handed over
+  std::uint64_t fragment_of = 0;  // id of a packet, unless more is heard of this one
+  DeviceId last_device{};         // of the last hop
+  std::uint32_t stack_len = 0;    // at the last netif_receive_skb: GRO may have added to it
+  std::uint32_t run = 0;          // which run of NET_RX, poll and batch on its CPU saw it last
   std::uint32_t poll = 0;
   std::uint32_t batch = 0;
   CpuId cpu = 0;             // of those

@@ -107,6 +107,8 @@ class PacketTracker {
   std::uint64_t unknown_ends() const { return unknown_ends_; }
 
  private:
+  [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location);
+
   // Calls of their own: g++ knows the only RunSink there is, and would put all that it does, down
   // to printing, into every handler that tells it (stream/dispatcher.h, flatten).
   [[gnu::noinline]] void tell_run_began(EventHeader);
@@ -129,8 +131,6 @@ class PacketTracker {
   Delivery delivery_;
   DeviceTraffic traffic_;
   std::uint64_t unknown_ends_ = 0;
-
-  [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location);
 };
 
 }  // namespace skbtrail::track

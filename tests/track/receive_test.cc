@@ -527,9 +527,9 @@ TEST_F(Receive, what_is_heard_of_again_is_no_fragment) {
   tracker.on(at(110), ConsumeSkb{skb(1), kReassembly});
   probe(111, 1448, skb(2));
   softirq_exit(120);
-  copy(900, skb(2), 1448);
+  copy(900, skb(2), 700);
   finished();
-  EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::delivered);
+  EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::open) << "half of it was read";
 }
 
 // 6.1: kfree_skb, without a reason, of each that hung in the list of the one that was read.
