@@ -1,7 +1,8 @@
 #!/bin/bash
 # usage: run.sh SKBTRAIL [-k 6.1|6.12] [-c] [-o] [SCENARIO...]
 # Boots guests, runs scenarios in them, checks the results outside: one line for each, and
-# `N passed, N failed` at the end, with what was skipped and what needed a second boot. Without -k on both kernels; without SCENARIO all of scenarios/.
+# `N passed, N failed` at the end, with what was skipped and what needed another boot. Without -k on
+# both kernels; without SCENARIO all of scenarios/.
 # With -c nothing is booted: the results of the last run are checked again. With -o a scenario that
 # sets `once`, as what it checks hangs on no kernel, is run on the kernel named there only.
 # Results stay in build/vm/KERNEL/SCENARIO. Exit status 77: no qemu or no kernel, and the reason.
@@ -16,7 +17,7 @@ readonly per_boot=8
 readonly silent_seconds=120
 source "$here/check.sh"
 
-passed=0 failures=0 skips=() without=() second_boots=() guest=''
+passed=0 failures=0 skips=() without=() more_boots=() guest=''
 
 say() { printf 'vm: %s\n' "$*" >&2; }
 
@@ -136,22 +137,23 @@ missing() {
 }
 
 # Emulated CPUs now and then trip over code that the kernel patches while it starts (an oops, int3): a
-# guest that died, whenever it did, deserves a second boot. One that only hangs has no oops.
+# guest that died, whenever it did, deserves another boot, and a third. One that only hangs has no oops.
 died() { grep -qE 'vm: up|Oops|Kernel panic|BUG:' "$1/console.log"; }
 
 # boot_and_check KERNEL_FOLDER TO SCENARIO...
 boot_and_check() {
-  local kernel=$1 to=$2 again scenario
+  local kernel=$1 to=$2 again again_at scenario
   shift 2
   boot "$kernel" "$to" "$@"
-  mapfile -t again < <(missing "$to" "$@")
-  if ((${#again[@]} > 0)) && died "$to"; then
+  for again_at in second third; do
+    mapfile -t again < <(missing "$to" "$@")
+    if ((${#again[@]} == 0)) || ! died "$to"; then break; fi
     say "a guest with $series died; booting again for: ${again[*]}"
-    second_boots+=("$series: ${again[*]}")
+    more_boots+=("$again_at boot: $series: ${again[*]}")
     cp "$to/console.log" "$to/console.died.log"
     # The one it died in comes last: it may be at fault.
     boot "$kernel" "$to" "${again[@]:1}" "${again[0]}"
-  fi
+  done
   for scenario in "$@"; do check_results "$to" "$scenario"; done
 }
 
@@ -223,7 +225,7 @@ main() {
   done
   ((${#without[@]} < ${#all[@]})) || exit 77
   if ((${#skips[@]} > 0)); then printf 'skipped: %s\n' "${skips[@]}"; fi
-  if ((${#second_boots[@]} > 0)); then printf 'second boot: %s\n' "${second_boots[@]}"; fi
+  if ((${#more_boots[@]} > 0)); then printf '%s\n' "${more_boots[@]}"; fi
   echo "$passed passed, $failures failed, ${#skips[@]} skipped${without[*]:+, no kernel ${without[*]}}"
   ((failures == 0))
 }
