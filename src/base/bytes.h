@@ -1,4 +1,4 @@
-// Unaligned loads from a mapped file.
+// Unaligned loads from a mapped file, and where what is aligned in one begins.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,10 @@ Number load(const std::uint8_t* at) {
   Number value;
   std::memcpy(&value, at, sizeof value);
   return value;
+}
+
+constexpr std::uint64_t align_up(std::uint64_t offset, std::uint64_t to) {
+  return (offset + to - 1) / to * to;
 }
 
 }  // namespace skbtrail

@@ -82,4 +82,9 @@ std::string human_rate(std::uint64_t count, Nanoseconds duration) {
   return human_count(static_cast<std::uint64_t>(std::llround(rate))) + "/s";
 }
 
+std::string human_percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
 }  // namespace skbtrail

@@ -4,15 +4,10 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/trim.h"
 
 namespace skbtrail {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {

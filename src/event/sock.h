@@ -11,6 +11,7 @@ namespace skbtrail {
 // Protocols and flags of the events below (include/uapi/linux/in.h, include/linux/socket.h).
 inline constexpr std::uint16_t kProtocolTcp = 6;
 inline constexpr std::uint16_t kProtocolUdp = 17;
+inline constexpr std::uint16_t kProtocolMptcp = 262;
 inline constexpr std::uint32_t kMsgPeek = 0x2;
 
 // sk->sk_data_ready() is about to be called: there is something to read. 6.3 and later.
@@ -60,9 +61,11 @@ struct InetSockSetState {
   SockAddr skaddr{};
   std::int32_t oldstate = 0;
   std::int32_t newstate = 0;
+  std::uint16_t protocol = 0;
   static constexpr auto fields = std::tuple{field("skaddr", &InetSockSetState::skaddr),
                                             field("oldstate", &InetSockSetState::oldstate),
-                                            field("newstate", &InetSockSetState::newstate)};
+                                            field("newstate", &InetSockSetState::newstate),
+                                            field("protocol", &InetSockSetState::protocol)};
 };
 
 }  // namespace skbtrail

@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/trim.h"
 
 namespace skbtrail {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 // A filter may compare with a string that holds "#", so only " #" and a leading "#" start a
 // comment.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #include <array>
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "record/clocks.h"
 
 namespace skbtrail::record {
 namespace {
@@ -29,13 +29,6 @@ std::uint32_t committed(const char* page) {
   std::uint64_t commit = 0;
   std::memcpy(&commit, page + kCommitOffset, sizeof commit);
   return static_cast<std::uint32_t>(commit) & kSizeMask;
-}
-
-Nanoseconds thread_cpu_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  constexpr Nanoseconds kSecond = 1'000'000'000;
-  return static_cast<Nanoseconds>(time.tv_sec) * kSecond + static_cast<Nanoseconds>(time.tv_nsec);
 }
 
 void notify(int eventfd) {
@@ -97,7 +90,7 @@ void CpuReader::run() {
     announced_scrap = drained == Drained::scrap && files[1].revents != 0;
   }
   if (drained != Drained::failed) drain(true);
-  cpu_time_ = thread_cpu_time();
+  cpu_time_ = now(CLOCK_THREAD_CPUTIME_ID);
 }
 
 // Reads sub-buffers until there are none, or until one comes that the writer was still on: chasing

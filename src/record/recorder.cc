@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/error.h"
 #include "record/assemble.h"
+#include "record/clocks.h"
 #include "record/command.h"
 #include "record/devices.h"
 #include "record/limits.h"
@@ -24,13 +24,6 @@
 
 namespace skbtrail::record {
 namespace {
-
-Nanoseconds now(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  constexpr Nanoseconds kSecond = 1'000'000'000;
-  return static_cast<Nanoseconds>(time.tv_sec) * kSecond + static_cast<Nanoseconds>(time.tv_nsec);
-}
 
 // The steps of record(), and what must live from one to the next. The order of the members matters:
 // they go in reverse, so the readers close the instance's files before the session removes it.
@@ -224,7 +217,7 @@ class Recording {
 
   // While events are being recorded: what happens between is in the capture.
   void note_switches(std::string_view when) {
-    course_.switches += switch_counter_lines(when, request_.session.clock == "mono");
+    course_.switches += switch_counter_lines(when, clock_of(request_.session.clock));
   }
 
   void count(const tracefs::CpuStats& cpu) {

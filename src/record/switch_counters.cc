@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,7 +12,7 @@
 #include <optional>
 
 #include "base/fd.h"
-#include "skbtrail/units.h"
+#include "record/clocks.h"
 
 namespace skbtrail::record {
 namespace {
@@ -40,13 +39,6 @@ std::optional<Pid> pid_of(const dirent& entry) {
   return pid;
 }
 
-Nanoseconds monotonic_now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  constexpr Nanoseconds kSecond = 1'000'000'000;
-  return static_cast<Nanoseconds>(time.tv_sec) * kSecond + static_cast<Nanoseconds>(time.tv_nsec);
-}
-
 // "Name:\tnginx" -> "nginx"; empty when no line starts with the key.
 std::string_view value_of(std::string_view status, std::string_view key) {
   for (std::size_t at = 0; at < status.size();) {
@@ -59,7 +51,7 @@ std::string_view value_of(std::string_view status, std::string_view key) {
 
 class Lines {
  public:
-  Lines(std::string_view when, bool timed) : when_(when), timed_(timed) {}
+  Lines(std::string_view when, std::optional<clockid_t> clock) : when_(when), clock_(clock) {}
 
   // The counters are taken in the one read() between the two times.
   void add(int task_folder, const char* name, Pid tgid, Pid pid) {
@@ -67,9 +59,9 @@ class Lines {
     *fmt::format_to_n(path.data(), path.size() - 1, "{}/status", name).out = '\0';
     const Fd file(::openat(task_folder, path.data(), O_RDONLY | O_CLOEXEC));
     if (!file) return;
-    const Nanoseconds before = timed_ ? monotonic_now() : 0;
+    const Nanoseconds before = clock_ ? now(*clock_) : 0;
     const ssize_t size = ::read(file.get(), buffer_.data(), buffer_.size());
-    const Nanoseconds after = timed_ ? monotonic_now() : 0;
+    const Nanoseconds after = clock_ ? now(*clock_) : 0;
     if (size <= 0) return;
     const std::string_view status(buffer_.data(), static_cast<std::size_t>(size));
     const std::string_view voluntary = value_of(status, "voluntary_ctxt_switches:\t");
@@ -77,7 +69,7 @@ class Lines {
     const std::string_view parent = value_of(status, "PPid:\t");
     if (voluntary.empty() || involuntary.empty() || parent.empty()) return;
     const auto out = std::back_inserter(text_);
-    if (timed_) {
+    if (clock_) {
       fmt::format_to(out, "{} {} {}", when_, before, after);
     } else {
       fmt::format_to(out, "{} - -", when_);
@@ -90,15 +82,16 @@ class Lines {
 
  private:
   std::string_view when_;
-  bool timed_;
+  std::optional<clockid_t> clock_;
   std::string text_;
   std::array<char, 16384> buffer_{};  // of 1.5 KB, and masks of 8192 CPUs
 };
 
 }  // namespace
 
-std::string switch_counter_lines(std::string_view when, bool timed, const char* proc_folder) {
-  Lines lines(when, timed);
+std::string switch_counter_lines(std::string_view when, std::optional<clockid_t> clock,
+                                 const char* proc_folder) {
+  Lines lines(when, clock);
   const Folder proc = open_folder(AT_FDCWD, proc_folder);
   if (proc == nullptr) return {};
   while (const dirent* process = ::readdir(proc.get())) {

@@ -116,7 +116,7 @@ CpuTimes sum(const CpuReport& cpu) {
 }
 
 // "12.3": a column's heading says that it is percent.
-std::string percent(Nanoseconds part, Nanoseconds whole) {
+std::string bare_percent(Nanoseconds part, Nanoseconds whole) {
   if (whole == 0) return "-";
   return fmt::format("{:.1f}", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -139,7 +139,7 @@ void write_table(const CpuReport& cpu, const CpuTimes& all, TextWriter& out) {
     const ColumnTimes sums = columns(cpu, times);
     out.print("{:<4} {:>8}", name, human_duration(wall));
     for (std::size_t i = 0; i < kColumns; ++i) {
-      if (shown(i)) out.print(" {:>{}}", percent(sums[i], wall), width(i));
+      if (shown(i)) out.print(" {:>{}}", bare_percent(sums[i], wall), width(i));
     }
     out.write("\n");
   };
@@ -153,9 +153,9 @@ void write_contexts(const CpuReport& cpu, const CpuTimes& all, TextWriter& out) 
   for (const Share& share : shares(cpu, all)) {
     if (share.time == 0) continue;
     out.print("{:<40} {:>9} {:>7}\n", share.name, human_duration(share.time),
-              percent(share.time, wall));
+              bare_percent(share.time, wall));
   }
-  out.print("{:<40} {:>9} {:>7}\n", "sum", human_duration(wall), percent(wall, wall));
+  out.print("{:<40} {:>9} {:>7}\n", "sum", human_duration(wall), bare_percent(wall, wall));
 }
 
 void write_packets(const CpuReport& cpu, const CpuTimes& all, TextWriter& out) {

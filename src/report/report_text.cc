@@ -101,11 +101,6 @@ void write_devices(const ReportResult& report, TextWriter& out) {
   }
 }
 
-std::string percent(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 std::string ratio(std::uint64_t count, std::uint64_t per) {
   if (per == 0) return "-";
   return fmt::format("{:.2f}", static_cast<double>(count) / static_cast<double>(per));
@@ -204,7 +199,7 @@ void write_slowest(const SlowestTable& table, TextWriter& out) {
   for (const SlowRow& row : table.packets) {
     out.print("  {:>8}{:>15}  {:<12}{:>6}{:>4}  {:<18}{:>7}  {}\n",
               CompactDuration(row.duration).text(), human_time(row.begin), row.device, row.len,
-              row.cpu, row.from + " - " + row.to, percent(row.longest, row.duration),
+              row.cpu, row.from + " - " + row.to, human_percent(row.longest, row.duration),
               row.pid == 0 ? row.outcome : fmt::format("{}-{}", row.comm, row.pid));
   }
 }
@@ -218,8 +213,8 @@ void write_polls(const ReportResult& report, TextWriter& out) {
   for (const PollRow& row : report.polls) {
     out.print("  {:<16}{:>12}{:>12}{:>10}{:>8}{:>8}{:>15}{:>15}\n", row.device,
               human_count(row.polls), human_count(row.packets), ratio(row.packets, row.polls),
-              row.p99, row.max, percent(row.whole_budget, row.polls),
-              percent(row.empty, row.polls));
+              row.p99, row.max, human_percent(row.whole_budget, row.polls),
+              human_percent(row.empty, row.polls));
   }
   std::uint64_t outside = 0;
   for (const PollRow& row : report.polls) outside += row.polls - row.in_softirq;
@@ -244,13 +239,13 @@ void write_cpus(const ReportResult& report, TextWriter& out) {
     const track::CpuWay& way = report.cpus[i];
     out.print("  {:>16}{:>12}{:>12}{:>14}{:>10}\n", way.arrived, way.stack,
               way.reader ? fmt::format("{}", *way.reader) : "-", human_count(way.packets),
-              percent(way.packets, all));
+              human_percent(way.packets, all));
   }
   if (report.cpus.size() <= kRows) return;
   std::uint64_t rest = 0;
   for (std::size_t i = kRows; i < report.cpus.size(); ++i) rest += report.cpus[i].packets;
   out.print("  {:<40}{:>14}{:>10}\n", plural(report.cpus.size() - kRows, "other way"),
-            human_count(rest), percent(rest, all));
+            human_count(rest), human_percent(rest, all));
 }
 
 void write_wakeups(const ReportResult& report, TextWriter& out) {
@@ -258,7 +253,7 @@ void write_wakeups(const ReportResult& report, TextWriter& out) {
   if (counts.delivered == 0) return;
   const std::uint64_t awake = counts.delivered - counts.after_wakeup;
   out.print("\nreaders\n  {:>14}  packets delivered, {} found their reader awake\n",
-            human_count(counts.delivered), percent(awake, counts.delivered));
+            human_count(counts.delivered), human_percent(awake, counts.delivered));
   if (counts.wakeups > 0) {
     out.print("  {:>14}  wakeups, {} packets delivered after each\n", human_count(counts.wakeups),
               ratio(counts.after_wakeup, counts.wakeups));

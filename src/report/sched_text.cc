@@ -8,7 +8,7 @@
 namespace skbtrail::report {
 namespace {
 
-constexpr std::size_t kWidth = 100;
+constexpr std::size_t kLineWidth = 100;
 
 std::string compact(Nanoseconds duration) {
   return std::string(CompactDuration(duration).text());
@@ -19,11 +19,6 @@ std::string rate(std::uint64_t count, Nanoseconds duration) {
   std::string text = human_rate(count, duration);
   if (text.ends_with("/s")) text.resize(text.size() - 2);
   return text;
-}
-
-std::string percent(Nanoseconds part, Nanoseconds whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 // How our counts stand to the kernel's, in a word.
@@ -52,7 +47,7 @@ void write_head(TextWriter& out) {
 void write_times(std::string_view name, const SchedTimes& times, Nanoseconds wall,
                  TextWriter& out) {
   out.print("  {:<18} {:>8} {:>8} {:>10} {:>8} {:>8} {:>8} {:>8}\n", name, compact(times.total_ns),
-            percent(times.total_ns, wall), human_count(times.count), compact(times.p50_ns),
+            human_percent(times.total_ns, wall), human_count(times.count), compact(times.p50_ns),
             compact(times.p99_ns), compact(times.longest_ns), compact(times.average_ns));
 }
 
@@ -71,7 +66,7 @@ void write_shares(std::string_view name, const std::vector<SchedShare>& shares, 
     }
     std::string item = fmt::format("{} {}", shares[i].what, human_count(shares[i].count));
     if (blocked) item += fmt::format(" ({})", compact(shares[i].blocked_ns));
-    if (!empty && line.size() + item.size() + 3 > kWidth) {
+    if (!empty && line.size() + item.size() + 3 > kLineWidth) {
       out.print("{},\n", line);
       line = indent;
       empty = true;

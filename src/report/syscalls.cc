@@ -65,11 +65,6 @@ std::string short_time(Nanoseconds time) {
   return std::string(CompactDuration(time).text());
 }
 
-std::string percent(Nanoseconds part, Nanoseconds whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 void write_line(std::string_view name, const CallStats& call, TextWriter& out) {
   const bool moved = call.moving > 0;
   const auto part = [&call](double share) {
@@ -100,7 +95,7 @@ void write_remarks(std::string_view name, const CallStats& call, TextWriter& out
   const Nanoseconds wall = call.time.wall_ns();
   if (call.time.run_ns < wall / 2) {
     out.print("    {}: {} of its {} on a CPU ({}), {} asleep, {} queued for one\n", name,
-              short_time(call.time.run_ns), short_time(wall), percent(call.time.run_ns, wall),
+              short_time(call.time.run_ns), short_time(wall), human_percent(call.time.run_ns, wall),
               short_time(call.time.blocked_ns), short_time(call.time.runnable_ns));
   }
   // As many to a line as fit.

@@ -5,7 +5,6 @@
 namespace skbtrail::ring {
 namespace {
 
-constexpr std::size_t kHeaderSize = 16;
 constexpr std::uint64_t kCommitLength = 0x07ffffff;
 constexpr std::uint64_t kMissedEvents = 1U << 31;
 constexpr std::uint64_t kMissedStored = 1U << 30;
@@ -20,7 +19,7 @@ constexpr std::uint64_t kAbsoluteTopBits = std::uint64_t{0xf8} << 56;
 std::uint64_t missed_count(std::uint64_t commit, std::span<const std::uint8_t> page,
                            std::size_t length) {
   if ((commit & kMissedEvents) == 0) return 0;
-  const std::size_t at = kHeaderSize + length;
+  const std::size_t at = kPageHeader + length;
   if ((commit & kMissedStored) == 0 || at + sizeof(std::uint64_t) > page.size()) {
     return kLostUnknown;
   }
@@ -39,14 +38,14 @@ PageDamage PageDecoder::start(std::span<const std::uint8_t> page, CpuId cpu) {
   missed_ = 0;
   cpu_ = cpu;
   damage_ = PageDamage::short_page;
-  if (page.size() < kHeaderSize) return damage_;
+  if (page.size() < kPageHeader) return damage_;
   page_time_ = time_ = load<std::uint64_t>(page.data());
   const std::uint64_t commit = load<std::uint64_t>(page.data() + 8);
   const std::size_t length = commit & kCommitLength;
   damage_ = PageDamage::commit_too_big;
-  if (length > page.size() - kHeaderSize) return damage_;
+  if (length > page.size() - kPageHeader) return damage_;
   missed_ = missed_count(commit, page, length);
-  position_ = page.data() + kHeaderSize;
+  position_ = page.data() + kPageHeader;
   end_ = position_ + length;
   return damage_ = PageDamage::none;
 }

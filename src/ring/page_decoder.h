@@ -30,6 +30,8 @@
 
 namespace skbtrail::ring {
 
+inline constexpr std::size_t kPageHeader = 16;
+
 // What was wrong with a page. The events before the damage are good.
 enum class PageDamage {
   none,

@@ -6,8 +6,6 @@
 namespace skbtrail::ring {
 namespace {
 
-constexpr std::size_t kHeaderSize = 16;
-
 // The stamps of the pages in `bytes`; 0 is a page that was never written.
 class Stamps {
  public:
@@ -61,7 +59,7 @@ std::uint64_t pages_before(std::span<const std::uint8_t> bytes, std::uint32_t pa
 }
 
 bool looks_like_page(std::span<const std::uint8_t> page, const std::vector<bool>& ids) {
-  if (page.size() < kHeaderSize || load<std::uint64_t>(page.data()) == 0) return false;
+  if (page.size() < kPageHeader || load<std::uint64_t>(page.data()) == 0) return false;
   // Between the length and the flags nothing is set, and the flags are sign-extended.
   constexpr std::uint64_t kMissed = 1ULL << 31, kStored = 1ULL << 30, kUpper = ~0ULL << 32;
   const std::uint64_t commit = load<std::uint64_t>(page.data() + 8);
@@ -70,7 +68,7 @@ bool looks_like_page(std::span<const std::uint8_t> page, const std::vector<bool>
       flags != kMissed && flags != (kMissed | kStored)) {
     return false;
   }
-  if ((commit & (kStored - 1)) > page.size() - kHeaderSize) return false;
+  if ((commit & (kStored - 1)) > page.size() - kPageHeader) return false;
   PageDecoder decoder;
   if (decoder.start(page, 0) != PageDamage::none) return false;
   RawEvent event;

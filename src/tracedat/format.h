@@ -80,7 +80,7 @@ enum class OptionId : std::uint16_t {
   skbtrail_recorder = 0x4e03,
   // "start|stop T0 T1 PID TGID PPID VOLUNTARY INVOLUNTARY COMM" per thread there was right after
   // the start and right before the stop: /proc/TGID/task/PID/status, read between the times T0 and
-  // T1 of the capture's clock, "- -" where that is not CLOCK_MONOTONIC.
+  // T1 of the capture's clock, "- -" where no program can read that.
   skbtrail_switches = 0x4e04,
 };
 

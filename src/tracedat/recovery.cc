@@ -3,16 +3,13 @@
 #include <algorithm>
 
 #include "base/byte_reader.h"
+#include "base/bytes.h"
 #include "ring/page_search.h"
 #include "tracedat/format.h"
 #include "tracedat/page_sources.h"
 
 namespace skbtrail::tracedat {
 namespace {
-
-std::uint64_t align_up(std::uint64_t value, std::uint64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 // The page in which the file ends: the walk counts it as damaged and marks the gap.
 bool is_cut_page(std::span<const std::uint8_t> page, std::uint32_t page_size,

@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 namespace skbtrail::tracedat {
@@ -36,10 +37,6 @@ class Bytes {
  private:
   std::string bytes_;
 };
-
-std::uint64_t align_up(std::uint64_t value, std::uint64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 // libtracecmd does not list "boot" among the clocks that count nanoseconds and then prints the raw
 // number (extract_trace_clock(), 3.1.6 and 3.4). Without the option it prints seconds.

@@ -16,9 +16,9 @@ class RunSink {
   virtual ~RunSink() = default;
   // softirq_entry(NET_RX).
   virtual void run_began(const EventHeader&, const NetRxContext&) {}
-  // netif_receive_skb; without a leg it is a further device of a packet that was received before.
+  // netif_receive_skb. A leg with hops was received before, and this is a further device of it.
   virtual void received(const EventHeader&, const NetRxContext&, const NetifReceiveSkb&,
-                        const Leg*) {}
+                        const Leg&) {}
   virtual void polled(const EventHeader&, const NetRxContext&, const NapiPoll&) {}
   // The softirq is left, or another one is entered and its exit was lost.
   virtual void run_ended(const EventHeader&, const NetRxContext&) {}

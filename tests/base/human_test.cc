@@ -29,6 +29,9 @@ TEST(Human, counts_bytes_times_rates) {
   EXPECT_EQ(human_rate(10, 0), "-");
   EXPECT_EQ(human_rate(5, 2'000'000'000), "2.5/s");
   EXPECT_EQ(human_rate(1000, 500'000'000), "2,000/s");
+  EXPECT_EQ(human_percent(0, 0), "-");
+  EXPECT_EQ(human_percent(1, 8), "12.5 %");
+  EXPECT_EQ(human_percent(3, 3), "100.0 %");
 }
 
 }  // namespace

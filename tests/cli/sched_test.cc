@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-std::uint64_t number(const json::value& object, const char* pointer) {
+std::uint64_t number_at(const json::value& object, const char* pointer) {
   return object.at_pointer(pointer).to_number<std::uint64_t>();
 }
 
@@ -29,7 +29,7 @@ class SchedVerb : public testing::TestWithParam<std::filesystem::path> {
     ASSERT_EQ(result.status, 0) << result.err;
     document_ = json::parse(result.out);
     for (const json::value& task : document_.at("tasks").as_array()) {
-      tasks_[static_cast<Pid>(number(task, "/pid"))].push_back(&task);
+      tasks_[static_cast<Pid>(number_at(task, "/pid"))].push_back(&task);
     }
   }
 
@@ -39,25 +39,26 @@ class SchedVerb : public testing::TestWithParam<std::filesystem::path> {
 
 TEST_P(SchedVerb, time_is_all_there) {
   for (const json::value& task : document_.at("tasks").as_array()) {
-    EXPECT_EQ(number(task, "/run_ns") + number(task, "/runnable_ns") + number(task, "/blocked_ns"),
-              number(task, "/end_ns") - number(task, "/begin_ns"))
+    EXPECT_EQ(number_at(task, "/run_ns") + number_at(task, "/runnable_ns") +
+                  number_at(task, "/blocked_ns"),
+              number_at(task, "/end_ns") - number_at(task, "/begin_ns"))
         << json::serialize(task);
-    EXPECT_LE(number(task, "/stolen_ns"), number(task, "/run_ns"));
+    EXPECT_LE(number_at(task, "/stolen_ns"), number_at(task, "/run_ns"));
     const json::value& proc = task.at("proc");  // null: captures from before it was recorded
     EXPECT_TRUE(proc.is_null() || proc.at("agrees").as_bool()) << json::serialize(proc);
     for (const char* kind : {"run", "runnable", "blocked"}) {
       const json::value& times = task.at(kind);
-      EXPECT_LE(number(times, "/p50_ns"), number(times, "/p99_ns"));
-      EXPECT_LE(number(times, "/p99_ns"), number(times, "/longest_ns"));
-      EXPECT_LE(number(times, "/longest_ns"), number(times, "/total_ns"));
+      EXPECT_LE(number_at(times, "/p50_ns"), number_at(times, "/p99_ns"));
+      EXPECT_LE(number_at(times, "/p99_ns"), number_at(times, "/longest_ns"));
+      EXPECT_LE(number_at(times, "/longest_ns"), number_at(times, "/total_ns"));
     }
     std::uint64_t slept = 0, taken = 0;
     for (const json::value& place : task.at("waited_in").as_array())
-      slept += number(place, "/count");
+      slept += number_at(place, "/count");
     for (const json::value& taker : task.at("taken_by").as_array())
-      taken += number(taker, "/count");
-    EXPECT_EQ(slept, number(task, "/voluntary"));
-    EXPECT_EQ(taken, number(task, "/involuntary"));
+      taken += number_at(taker, "/count");
+    EXPECT_EQ(slept, number_at(task, "/voluntary"));
+    EXPECT_EQ(taken, number_at(task, "/involuntary"));
   }
 }
 
@@ -67,8 +68,8 @@ TEST_P(SchedVerb, switches_of_workers_are_those_of_proc) {
   for (const auto& [pid, worker] : truth.workers) {
     std::uint64_t voluntary = 0, involuntary = 0;  // no switch, no task
     for (const json::value* task : tasks_[pid]) {
-      voluntary += number(*task, "/voluntary");
-      involuntary += number(*task, "/involuntary");
+      voluntary += number_at(*task, "/voluntary");
+      involuntary += number_at(*task, "/involuntary");
     }
     EXPECT_EQ(voluntary, worker.voluntary) << worker.comm << " " << pid;
     EXPECT_EQ(involuntary, worker.involuntary) << worker.comm << " " << pid;
@@ -82,9 +83,9 @@ TEST_P(SchedVerb, groups_are_the_sum_of_their_members) {
       std::uint64_t sum = 0;
       for (const json::value& member : group.at("members").as_array()) {
         for (const json::value* task : tasks_.at(member.to_number<Pid>()))
-          sum += number(*task, what);
+          sum += number_at(*task, what);
       }
-      EXPECT_EQ(number(group, what), sum) << what << " of " << json::serialize(group.at("comm"));
+      EXPECT_EQ(number_at(group, what), sum) << what << " of " << json::serialize(group.at("comm"));
     }
   }
 }
@@ -97,16 +98,16 @@ TEST_P(SchedVerb, timehist_has_a_line_per_switch) {
   std::istringstream lines(result.out);
   for (std::string text; std::getline(lines, text);) {
     const json::value line = json::parse(text);
-    auto& [voluntary, involuntary] = switches[static_cast<Pid>(number(line, "/pid"))];
+    auto& [voluntary, involuntary] = switches[static_cast<Pid>(number_at(line, "/pid"))];
     ++(line.at("voluntary").as_bool() ? voluntary : involuntary);
-    EXPECT_GE(number(line, "/time_ns"), last);
-    last = number(line, "/time_ns");
+    EXPECT_GE(number_at(line, "/time_ns"), last);
+    last = number_at(line, "/time_ns");
   }
   for (const auto& [pid, tasks] : tasks_) {
     std::uint64_t voluntary = 0, involuntary = 0;
     for (const json::value* task : tasks) {
-      voluntary += number(*task, "/voluntary");
-      involuntary += number(*task, "/involuntary");
+      voluntary += number_at(*task, "/voluntary");
+      involuntary += number_at(*task, "/involuntary");
     }
     EXPECT_EQ(switches[pid].first, voluntary) << pid;
     EXPECT_EQ(switches[pid].second, involuntary) << pid;
@@ -132,7 +133,7 @@ TEST(SchedArguments, choose_tasks) {
     std::vector<std::uint64_t> found;
     const json::value document = json::parse(skbtrail(options).out);
     for (const json::value& task : document.at("tasks").as_array()) {
-      found.push_back(number(task, "/pid"));
+      found.push_back(number_at(task, "/pid"));
     }
     return found;
   };
@@ -168,8 +169,8 @@ TEST(SchedPackets, are_named_in_timehist) {
     for (const json::value& leg : packet.at("legs").as_array()) {
       const json::object& stages = leg.at("stages").as_object();
       if (!stages.contains("wake") || leg.at("task").is_null()) continue;
-      first.emplace(std::pair(number(leg, "/task/pid"), number(leg, "/stages/wake")),
-                    number(packet, "/id"));
+      first.emplace(std::pair(number_at(leg, "/task/pid"), number_at(leg, "/stages/wake")),
+                    number_at(packet, "/id"));
     }
   }
   std::size_t named = 0;
@@ -178,9 +179,9 @@ TEST(SchedPackets, are_named_in_timehist) {
     const json::value line = json::parse(text);
     if (line.at("packet").is_null()) continue;
     ++named;
-    const auto found = first.find({number(line, "/pid"), number(line, "/woken_ns")});
+    const auto found = first.find({number_at(line, "/pid"), number_at(line, "/woken_ns")});
     ASSERT_NE(found, first.end()) << text;
-    EXPECT_EQ(number(line, "/packet"), found->second);
+    EXPECT_EQ(number_at(line, "/packet"), found->second);
   }
   EXPECT_GE(named * 2, first.size()) << "of " << first.size() << " wakeups by packets";
   EXPECT_GT(named, 10U);

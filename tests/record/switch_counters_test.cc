@@ -32,7 +32,7 @@ TEST(SwitchCounters, of_every_thread) {
   write_status(proc.path(), "14/task/14", "old", "");  // has no counters
   write_status(proc.path(), "self/task/12", "not a number", "");
   std::filesystem::create_directories(proc.path() / "15/task/15");  // has ended
-  const std::string text = record::switch_counter_lines("stop", false, proc.path().c_str());
+  const std::string text = record::switch_counter_lines("stop", std::nullopt, proc.path().c_str());
   auto readings = track::read_switch_counters(text);
   ASSERT_EQ(readings.size(), 2U) << text;
   std::sort(readings.begin(), readings.end(),
@@ -50,7 +50,7 @@ TEST(SwitchCounters, of_every_thread) {
 
 TEST(SwitchCounters, of_this_process_rise) {
   const auto read = [] {
-    const std::string text = record::switch_counter_lines("start", true);
+    const std::string text = record::switch_counter_lines("start", CLOCK_BOOTTIME);
     for (const auto& reading : track::read_switch_counters(text)) {
       if (reading.pid == ::getpid()) return reading;
     }

@@ -17,16 +17,16 @@ using ::testing::Pair;
 
 constexpr std::uint32_t kPage = 4096;
 
-struct Walk {
+struct CpuWalk {
   std::vector<std::pair<int, std::uint64_t>> events;  // id, lost_before
   CpuDamage damage;
   std::uint64_t lost_at_end = 0;
 };
 
-Walk walk(const std::string& text) {
+CpuWalk walk_cpu(const std::string& text) {
   const std::vector<std::uint8_t> bytes = test::as_bytes(text);
   CpuPages pages(bytes, kPage, 5);
-  Walk result;
+  CpuWalk result;
   RawEvent event;
   while (pages.next(event)) {
     EXPECT_EQ(event.cpu, 5U);
@@ -55,28 +55,28 @@ std::string broken_page(std::uint16_t id) {
 }
 
 TEST(CpuPages, events_of_all_pages_in_order) {
-  const Walk seen = walk(page(1) + page(2) + page(3));
+  const CpuWalk seen = walk_cpu(page(1) + page(2) + page(3));
   EXPECT_THAT(seen.events, ElementsAre(Pair(1, 0), Pair(2, 0), Pair(3, 0)));
   EXPECT_EQ(seen.damage.pages, 0U);
 }
 
 TEST(CpuPages, no_data_at_all) {
-  EXPECT_TRUE(walk("").events.empty());
+  EXPECT_TRUE(walk_cpu("").events.empty());
 }
 
 TEST(CpuPages, pages_never_written_are_nothing_at_the_end_and_a_gap_before_others) {
   const std::string hole(kPage, '\0');
-  const Walk seen = walk(hole + page(1) + hole + hole + page(2) + hole);
+  const CpuWalk seen = walk_cpu(hole + page(1) + hole + hole + page(2) + hole);
   EXPECT_THAT(seen.events, ElementsAre(Pair(1, kLostUnknown), Pair(2, kLostUnknown)));
   EXPECT_EQ(seen.damage.pages, 0U);
   EXPECT_EQ(seen.damage.unwritten, 3U);
-  const Walk padded = walk(page(1) + hole + hole);
+  const CpuWalk padded = walk_cpu(page(1) + hole + hole);
   EXPECT_THAT(padded.events, ElementsAre(Pair(1, 0)));
   EXPECT_FALSE(padded.damage.any());
 }
 
 TEST(CpuPages, a_damaged_page_is_counted_once_and_marks_a_gap_on_the_next_event) {
-  const Walk seen = walk(page(1) + broken_page(2) + page(3) + page(4));
+  const CpuWalk seen = walk_cpu(page(1) + broken_page(2) + page(3) + page(4));
   EXPECT_THAT(seen.events, ElementsAre(Pair(1, 0), Pair(2, 0), Pair(3, kLostUnknown), Pair(4, 0)));
   EXPECT_EQ(seen.damage.pages, 1U);
   EXPECT_EQ(seen.damage.first, PageDamage::bad_event);
@@ -85,7 +85,7 @@ TEST(CpuPages, a_damaged_page_is_counted_once_and_marks_a_gap_on_the_next_event)
 
 TEST(CpuPages, a_page_that_does_not_start_is_counted_once) {
   const std::string bad = PageBuilder(9).commit(5000).build();
-  const Walk seen = walk(page(1) + page(2) + bad + page(3));
+  const CpuWalk seen = walk_cpu(page(1) + page(2) + bad + page(3));
   EXPECT_THAT(seen.events, ElementsAre(Pair(1, 0), Pair(2, 0), Pair(3, kLostUnknown)));
   EXPECT_EQ(seen.damage.pages, 1U);
   EXPECT_EQ(seen.damage.first, PageDamage::commit_too_big);
@@ -94,7 +94,7 @@ TEST(CpuPages, a_page_that_does_not_start_is_counted_once) {
 
 TEST(CpuPages, the_first_damage_is_named_and_all_are_counted) {
   const std::string bad = PageBuilder(9).commit(5000).build();
-  const Walk seen = walk(broken_page(1) + bad + bad + broken_page(2));
+  const CpuWalk seen = walk_cpu(broken_page(1) + bad + bad + broken_page(2));
   EXPECT_THAT(seen.events, ElementsAre(Pair(1, 0), Pair(2, kLostUnknown)));
   EXPECT_EQ(seen.damage.pages, 4U);
   EXPECT_EQ(seen.damage.first, PageDamage::bad_event);
@@ -104,30 +104,32 @@ TEST(CpuPages, the_first_damage_is_named_and_all_are_counted) {
 // A gap of unknown size swallows a known one: the sum is unknown.
 TEST(CpuPages, damage_before_counted_loss_makes_it_unknown) {
   const std::string lossy = PageBuilder(3).data(0, payload(3)).missed(7).build();
-  EXPECT_THAT(walk(page(1) + lossy).events, ElementsAre(Pair(1, 0), Pair(3, 7)));
-  EXPECT_THAT(walk(broken_page(1) + lossy).events, ElementsAre(Pair(1, 0), Pair(3, kLostUnknown)));
+  EXPECT_THAT(walk_cpu(page(1) + lossy).events, ElementsAre(Pair(1, 0), Pair(3, 7)));
+  EXPECT_THAT(walk_cpu(broken_page(1) + lossy).events,
+              ElementsAre(Pair(1, 0), Pair(3, kLostUnknown)));
 }
 
 // A filter may have discarded every event of a page that carries the flag: what follows is behind
 // the gap all the same.
 TEST(CpuPages, loss_before_a_page_without_events_is_not_forgotten) {
   const std::string lossy = PageBuilder(2).missed(7).build();
-  EXPECT_THAT(walk(page(1) + lossy + page(3)).events, ElementsAre(Pair(1, 0), Pair(3, 7)));
-  EXPECT_THAT(walk(page(1) + lossy + lossy + page(3)).events, ElementsAre(Pair(1, 0), Pair(3, 14)));
+  EXPECT_THAT(walk_cpu(page(1) + lossy + page(3)).events, ElementsAre(Pair(1, 0), Pair(3, 7)));
+  EXPECT_THAT(walk_cpu(page(1) + lossy + lossy + page(3)).events,
+              ElementsAre(Pair(1, 0), Pair(3, 14)));
 }
 
 TEST(CpuPages, a_short_tail_is_damage_when_it_cuts_off_events) {
-  const Walk header_cut = walk(page(1) + page(2).substr(0, 10));
+  const CpuWalk header_cut = walk_cpu(page(1) + page(2).substr(0, 10));
   EXPECT_THAT(header_cut.events, ElementsAre(Pair(1, 0)));
   EXPECT_EQ(header_cut.damage.pages, 1U);
   EXPECT_EQ(header_cut.damage.first, PageDamage::short_page);
 
-  const Walk data_cut = walk(page(1) + page(2).substr(0, 20));
+  const CpuWalk data_cut = walk_cpu(page(1) + page(2).substr(0, 20));
   EXPECT_THAT(data_cut.events, ElementsAre(Pair(1, 0)));
   EXPECT_EQ(data_cut.damage.first, PageDamage::commit_too_big);
   EXPECT_EQ(data_cut.damage.first_page, 1U);
 
-  const Walk whole = walk(page(1) + page(2).substr(0, 28));
+  const CpuWalk whole = walk_cpu(page(1) + page(2).substr(0, 28));
   EXPECT_THAT(whole.events, ElementsAre(Pair(1, 0), Pair(2, 0)));
   EXPECT_EQ(whole.damage.pages, 0U);
 }
@@ -193,10 +195,10 @@ TEST(CpuPages, many_at_once_are_the_same_as_one_by_one) {
 
 TEST(CpuPages, loss_behind_the_last_event_is_told_at_the_end) {
   const std::string lossy = PageBuilder(3).missed(7).build();
-  EXPECT_EQ(walk(page(1)).lost_at_end, 0U);
-  EXPECT_EQ(walk(page(1) + lossy).lost_at_end, 7U);
-  EXPECT_EQ(walk(page(1) + lossy + page(3)).lost_at_end, 0U);
-  EXPECT_EQ(walk(broken_page(1)).lost_at_end, kLostUnknown);
+  EXPECT_EQ(walk_cpu(page(1)).lost_at_end, 0U);
+  EXPECT_EQ(walk_cpu(page(1) + lossy).lost_at_end, 7U);
+  EXPECT_EQ(walk_cpu(page(1) + lossy + page(3)).lost_at_end, 0U);
+  EXPECT_EQ(walk_cpu(broken_page(1)).lost_at_end, kLostUnknown);
 }
 
 }  // namespace

@@ -12,20 +12,21 @@ namespace {
 using test::PageBuilder;
 using test::payload;
 
-constexpr std::uint32_t kPage = 256;
+constexpr std::uint32_t kSmallPage = 256;
 
 std::string page(Nanoseconds time) {
-  return PageBuilder(time, kPage).data(0, payload(7)).build();
+  return PageBuilder(time, kSmallPage).data(0, payload(7)).build();
 }
 
 std::vector<std::uint8_t> pages(const std::vector<Nanoseconds>& times) {
   std::string bytes;
-  for (const Nanoseconds time : times) bytes += time == 0 ? std::string(kPage, '\0') : page(time);
+  for (const Nanoseconds time : times)
+    bytes += time == 0 ? std::string(kSmallPage, '\0') : page(time);
   return test::as_bytes(bytes);
 }
 
 std::uint64_t before(const std::vector<Nanoseconds>& times, Nanoseconds time) {
-  return pages_before(pages(times), kPage, time, {});
+  return pages_before(pages(times), kSmallPage, time, {});
 }
 
 TEST(PagesBefore, the_page_that_begins_last_before_the_time_is_kept_and_one_more) {

@@ -13,19 +13,19 @@ namespace skbtrail::test {
 namespace {
 
 // An event declared by the user of the library, not by it.
-struct InetSockSetState {
+struct StateChange {
   static constexpr EventName name{"sock", "inet_sock_set_state"};
   std::int32_t newstate = 0;
   std::uint16_t sport = 0;
-  static constexpr auto fields = std::tuple{field("newstate", &InetSockSetState::newstate),
-                                            field("sport", &InetSockSetState::sport)};
+  static constexpr auto fields =
+      std::tuple{field("newstate", &StateChange::newstate), field("sport", &StateChange::sport)};
 };
 
 TEST(Capture, typed_events_in_order) {
   auto capture = Capture::open(data_file("6.12-nginx_small_veth.dat"));
   ASSERT_TRUE(capture) << capture.error().message;
   const auto receive = capture->decoder<NetifReceiveSkb>();
-  const auto state = capture->decoder<InetSockSetState>();
+  const auto state = capture->decoder<StateChange>();
   ASSERT_TRUE(receive);
   ASSERT_TRUE(state);
   std::map<std::string, std::uint64_t> received;
@@ -38,7 +38,7 @@ TEST(Capture, typed_events_in_order) {
     NetifReceiveSkb packet;
     if (raw.id == receive->id() && receive->decode(raw, packet))
       ++received[std::string(packet.device)];
-    InetSockSetState change;
+    StateChange change;
     if (raw.id == state->id() && state->decode(raw, change)) established |= change.newstate == 1;
   }
   std::map<std::string, std::uint64_t> expected;

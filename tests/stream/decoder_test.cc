@@ -13,13 +13,11 @@ using ::testing::HasSubstr;
 enum class Address : std::uint64_t {};
 
 struct Numbers {
-  static constexpr EventName name{"test", "numbers"};
   std::int64_t value = 0;
   static constexpr auto fields = std::tuple{field("value", &Numbers::value)};
 };
 
 struct Pointer {
-  static constexpr EventName name{"test", "pointer"};
   Address address{};
   std::uint16_t narrow = 0;
   static constexpr auto fields =
@@ -27,19 +25,16 @@ struct Pointer {
 };
 
 struct WithText {
-  static constexpr EventName name{"test", "text"};
   Text text;
   static constexpr auto fields = std::tuple{field("text", &WithText::text)};
 };
 
 struct Bytes {
-  static constexpr EventName name{"test", "bytes"};
   std::span<const std::uint8_t> bytes;
   static constexpr auto fields = std::tuple{field("bytes", &Bytes::bytes)};
 };
 
 struct Optional {
-  static constexpr EventName name{"test", "optional"};
   std::int32_t always = 0;
   std::optional<std::uint32_t> sometimes;
   std::optional<Text> text;

@@ -26,18 +26,18 @@ using ::testing::IsEmpty;
 
 constexpr std::uint32_t kPage = 4096;
 
-struct Seen {
+struct SeenEvent {
   Nanoseconds time;
   CpuId cpu;
   std::uint16_t id;
-  bool operator==(const Seen&) const = default;
+  bool operator==(const SeenEvent&) const = default;
 };
-void PrintTo(const Seen& seen, std::ostream* out) {
+void PrintTo(const SeenEvent& seen, std::ostream* out) {
   *out << seen.time << " on " << seen.cpu << " id " << seen.id;
 }
 
-std::vector<Seen> events_of(const Trace& trace) {
-  std::vector<Seen> seen;
+std::vector<SeenEvent> events_of(const Trace& trace) {
+  std::vector<SeenEvent> seen;
   Merge merge = trace.events();
   for (RawEvent event; merge.next(event);) seen.push_back({event.time, event.cpu, event.id});
   return seen;
@@ -87,7 +87,8 @@ TEST(TraceBuffers, that_hold_other_events_are_one_stream) {
   const TraceOf open(file_of({{"", {{10, 1}, {30, 1}}}, {"graph", {{20, 2}, {40, 2}}}}));
   const auto trace = open();
   ASSERT_TRUE(trace.has_value());
-  EXPECT_EQ(events_of(*trace), (std::vector<Seen>{{10, 1, 1}, {20, 1, 2}, {30, 1, 1}, {40, 1, 2}}));
+  EXPECT_EQ(events_of(*trace),
+            (std::vector<SeenEvent>{{10, 1, 1}, {20, 1, 2}, {30, 1, 1}, {40, 1, 2}}));
   EXPECT_EQ(trace->buffer_names(), "top, graph");
   EXPECT_THAT(trace->other_buffers(), IsEmpty());
   EXPECT_EQ(trace->stream_name(1), "CPU 1 of buffer \"graph\"");
@@ -97,12 +98,13 @@ TEST(TraceBuffers, that_hold_the_same_events_are_never_mixed) {
   const TraceOf open(file_of({{"", {{10, 1}}}, {"a", {{10, 1}, {15, 3}}}, {"b", {{20, 2}}}}));
   const auto trace = open();
   ASSERT_TRUE(trace.has_value());
-  EXPECT_EQ(events_of(*trace), (std::vector<Seen>{{10, 1, 1}, {20, 1, 2}}));
+  EXPECT_EQ(events_of(*trace), (std::vector<SeenEvent>{{10, 1, 1}, {20, 1, 2}}));
   EXPECT_EQ(trace->buffer_names(), "top, b");
   EXPECT_THAT(trace->other_buffers(), ElementsAre("a"));
-  EXPECT_EQ(events_of(*open({{"a"}, {}, {}, {}})), (std::vector<Seen>{{10, 1, 1}, {15, 1, 3}}));
+  EXPECT_EQ(events_of(*open({{"a"}, {}, {}, {}})),
+            (std::vector<SeenEvent>{{10, 1, 1}, {15, 1, 3}}));
   EXPECT_EQ(events_of(*open({{"b", "a"}, {}, {}, {}})),
-            (std::vector<Seen>{{10, 1, 1}, {15, 1, 3}, {20, 1, 2}}));
+            (std::vector<SeenEvent>{{10, 1, 1}, {15, 1, 3}, {20, 1, 2}}));
   const auto both = open({{"top", "a"}, {}, {}, {}});
   ASSERT_FALSE(both.has_value());
   EXPECT_EQ(both.error().kind, ErrorKind::usage);
@@ -112,7 +114,7 @@ TEST(TraceBuffers, that_hold_the_same_events_are_never_mixed) {
 
 TEST(TraceBuffers, without_data_are_passed_over) {
   const TraceOf open(file_of({{"", {}}, {"a", {{10, 1}}}}));
-  EXPECT_EQ(events_of(*open()), (std::vector<Seen>{{10, 1, 1}}));
+  EXPECT_EQ(events_of(*open()), (std::vector<SeenEvent>{{10, 1, 1}}));
   EXPECT_EQ(open()->buffer().name, "a");
 }
 
@@ -128,7 +130,7 @@ TEST(TraceBuffers, an_event_type_is_taken_from_one_buffer_only) {
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->buffer_names(), "top, graph");
   std::size_t of_top = 0, of_graph = 0;
-  for (const Seen& seen : events_of(*trace)) ++(seen.id == 1 ? of_top : of_graph);
+  for (const SeenEvent& seen : events_of(*trace)) ++(seen.id == 1 ? of_top : of_graph);
   EXPECT_EQ(of_top, 100U);
   EXPECT_EQ(of_graph, 99U);
   Merge merge = trace->events();
@@ -145,7 +147,7 @@ TEST(TraceBuffers, of_different_clocks_are_never_mixed) {
   ASSERT_NE(at, std::string::npos);
   file.replace(at + 6, 4, "perf");
   const TraceOf open(file);
-  EXPECT_EQ(events_of(*open()), (std::vector<Seen>{{10, 1, 1}}));
+  EXPECT_EQ(events_of(*open()), (std::vector<SeenEvent>{{10, 1, 1}}));
   EXPECT_THAT(open()->other_buffers(), ElementsAre("graph"));
   EXPECT_THAT(open({{"graph", "top"}, {}, {}, {}}).error().message,
               HasSubstr("their clocks differ (perf and mono); read one at a time: --buffer graph"));
@@ -154,9 +156,10 @@ TEST(TraceBuffers, of_different_clocks_are_never_mixed) {
 // ------------------------------------------------------------------------------ time
 
 // By reading everything and leaving out what is not wanted.
-std::vector<Seen> between(const std::vector<Seen>& all, Nanoseconds from, Nanoseconds to) {
-  std::vector<Seen> some;
-  for (const Seen& seen : all) {
+std::vector<SeenEvent> between(const std::vector<SeenEvent>& all, Nanoseconds from,
+                               Nanoseconds to) {
+  std::vector<SeenEvent> some;
+  for (const SeenEvent& seen : all) {
     if (seen.time >= from && seen.time <= to) some.push_back(seen);
   }
   return some;
@@ -164,13 +167,13 @@ std::vector<Seen> between(const std::vector<Seen>& all, Nanoseconds from, Nanose
 
 TEST(TraceTime, a_stretch_of_any_capture_is_what_a_filter_leaves_of_all) {
   for (const std::filesystem::path& capture : test::captures()) {
-    const std::vector<Seen> all = events_of(*Trace::open(capture));
+    const std::vector<SeenEvent> all = events_of(*Trace::open(capture));
     ASSERT_GT(all.size(), 100U);
     const Nanoseconds start = all.front().time, length = all.back().time - start;
     for (int i = 0; i <= 10; ++i) {
       for (const int width : {0, 1, 3, 10}) {
         const Nanoseconds from = start + length * i / 10, to = from + length * width / 10;
-        const std::vector<Seen> expected = between(all, from, to);
+        const std::vector<SeenEvent> expected = between(all, from, to);
         EXPECT_EQ(events_of(*Trace::open(capture, {{}, {}, Moment{from}, Moment{to}})), expected);
         EXPECT_EQ(events_of(*Trace::open(
                       capture, {{}, {}, Moment{from - start, true}, Moment{to - start, true}})),
@@ -193,8 +196,8 @@ TEST(TraceTime, no_event_is_an_empty_stream) {
 TEST(TraceCpus, only_those_named_are_read) {
   const auto all = events_of(*Trace::open(test::data_file("6.12-nginx_small_veth.dat")));
   for (const CpuId cpu : {0U, 1U}) {
-    std::vector<Seen> expected;
-    for (const Seen& seen : all) {
+    std::vector<SeenEvent> expected;
+    for (const SeenEvent& seen : all) {
       if (seen.cpu == cpu) expected.push_back(seen);
     }
     EXPECT_EQ(
@@ -223,10 +226,11 @@ TEST(TraceClock, cycles_become_nanoseconds_where_the_file_says_how_long_one_is) 
   // 3 GHz: 2^32 / 3 of 2^32.
   const TraceOf open(
       test::recompress(*raw, {tracedat::Compression::zlib, 10, tsc_option(1431655766, 32)}));
-  EXPECT_EQ(events_of(*open()), (std::vector<Seen>{{1'000'000, 1, 1}, {2'000'000'000'931, 1, 1}}));
+  EXPECT_EQ(events_of(*open()),
+            (std::vector<SeenEvent>{{1'000'000, 1, 1}, {2'000'000'000'931, 1, 1}}));
   EXPECT_EQ(open()->clock(), "x86-tsc");
   EXPECT_EQ(events_of(*open({{}, {}, Moment{1'000'001}, {}})),
-            (std::vector<Seen>{{2'000'000'000'931, 1, 1}}));
+            (std::vector<SeenEvent>{{2'000'000'000'931, 1, 1}}));
   const TraceOf without(test::recompress(*raw, {}));
   EXPECT_EQ(events_of(*without())[0].time, 3'000'000U);
   EXPECT_THAT(without()->clock(), HasSubstr("CPU cycles"));
@@ -261,20 +265,20 @@ TEST(TraceHoles, of_terabytes_cost_nothing) {
   const auto trace = Trace::open(path);
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   EXPECT_THAT(trace->file().damage(), IsEmpty());
-  EXPECT_EQ(events_of(*trace), (std::vector<Seen>{{10, 0, 1}, {20, 0, 1}, {30, 0, 1}}));
+  EXPECT_EQ(events_of(*trace), (std::vector<SeenEvent>{{10, 0, 1}, {20, 0, 1}, {30, 0, 1}}));
   Merge merge = trace->events();
   for (RawEvent event; merge.next(event);) {
   }
   EXPECT_EQ(merge.damage()[0].unwritten, kSize / kPage - 3);
   EXPECT_EQ(events_of(*Trace::open(path, {{}, {}, Moment{20}, {}})),
-            (std::vector<Seen>{{20, 0, 1}, {30, 0, 1}}));
+            (std::vector<SeenEvent>{{20, 0, 1}, {30, 0, 1}}));
 }
 
 TEST(TraceThreads, walk_the_same_trace_at_the_same_time) {
   const auto trace = Trace::open(test::data_file("6.12-tracecmd_files-zstd.dat"));
   ASSERT_TRUE(trace.has_value());
-  const std::vector<Seen> alone = events_of(*trace);
-  std::vector<std::vector<Seen>> together(4);
+  const std::vector<SeenEvent> alone = events_of(*trace);
+  std::vector<std::vector<SeenEvent>> together(4);
   std::vector<std::size_t> symbols(4);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < together.size(); ++i) {

@@ -31,7 +31,7 @@ class Both : public track::LegSink, public track::RunSink {
     hunks_.run_began(header, run);
   }
   void received(const EventHeader& header, const track::NetRxContext& run,
-                const NetifReceiveSkb& event, const track::Leg* leg) override {
+                const NetifReceiveSkb& event, const track::Leg& leg) override {
     hunks_.received(header, run, event, leg);
   }
   void polled(const EventHeader& header, const track::NetRxContext& run,

@@ -110,6 +110,7 @@ class Recorder {
     LoggedEvent& event = add_socket(Kind::set_state, h, e.skaddr);
     event.old_state = e.oldstate;
     event.new_state = e.newstate;
+    event.protocol = e.protocol;
   }
   void on(const EventHeader& h, const SchedWaking& e) { add(Kind::waking, h).pid = e.pid; }
   void on(const EventHeader& h, const SchedWakeup& e) { add(Kind::waking, h).pid = e.pid; }

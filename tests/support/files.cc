@@ -1,8 +1,10 @@
 #include "support/files.h"
 
+#include <gtest/gtest.h>
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <stdexcept>
 
@@ -15,6 +17,10 @@ TemporaryFolder::TemporaryFolder() {
 }
 
 TemporaryFolder::~TemporaryFolder() {
+  if (std::getenv("SKBTRAIL_KEEP") != nullptr && testing::Test::HasFailure()) {
+    std::cerr << "kept: " << path_ << '\n';
+    return;
+  }
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }

@@ -27,7 +27,7 @@ Comparison compare_with_kbuffer(const std::filesystem::path& capture);
 // tests/tracedat/oracle_test.cc; only for captures with one buffer.
 Comparison compare_with_report(const std::filesystem::path& capture);
 
-// Every *.dat in tests/data.
+// Every *.dat in tests/data; in the folder SKBTRAIL_CAPTURES when that is set (./dev test oracles).
 std::vector<std::filesystem::path> captures();
 
 }  // namespace skbtrail::test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -189,8 +190,10 @@ Comparison compare_with_report(const std::filesystem::path& capture) {
 }
 
 std::vector<std::filesystem::path> captures() {
+  const char* elsewhere = std::getenv("SKBTRAIL_CAPTURES");
+  const std::filesystem::path folder = elsewhere != nullptr ? elsewhere : data_file("");
   std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(data_file(""))) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".dat") found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());

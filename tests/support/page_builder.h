@@ -10,6 +10,19 @@
 
 namespace skbtrail::test {
 
+inline constexpr std::uint32_t kPage = 4096;  // bytes, where a test asks for no other size
+
+// What tracefs says of such pages: events/header_page and events/header_event.
+inline constexpr const char* kHeaderPage =
+    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+    "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+    "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+inline constexpr const char* kHeaderEvent =
+    "# compressed entry header\n\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n"
+    "\tarray       :   32 bits\n\n\tpadding     : type == 29\n\ttime_extend : type == 30\n"
+    "\ttime_stamp : type == 31\n\tdata max type_len  == 28\n";
+
 // Appends the bytes of a number, little endian.
 template <class Number>
 void put(std::string& bytes, Number value) {
@@ -21,7 +34,7 @@ std::string payload(std::uint16_t id, std::size_t size = 8, char mark = 0);
 
 class PageBuilder {
  public:
-  explicit PageBuilder(Nanoseconds time, std::size_t size = 4096) : time_(time), size_(size) {}
+  explicit PageBuilder(Nanoseconds time, std::size_t size = kPage) : time_(time), size_(size) {}
 
   // type_len 1..28; `bytes` is padded to a multiple of 4, at most 112.
   PageBuilder& data(std::uint32_t delta, const std::string& bytes);

@@ -54,7 +54,14 @@ struct Truth {
 
   // A packet passes several devices of one namespace, and each counts it.
   bool devices_are_stacked() const {
-    return network == "container" || network == "vxlan" || network == "vlan";
+    return network == "container" || network == "vxlan" || network == "wireguard" ||
+           has_silent_devices();
+  }
+  // All events of what they receive are their NIC's, where an rx_handler changes the device of the
+  // skb (__netif_receive_skb_core(), net/core/dev.c); softnet_stat counts it once for each.
+  bool has_silent_devices() const { return network == "one_arm"; }
+  bool is_silent(const Device& device) const {
+    return has_silent_devices() && device.name != "n0" && device.name != "n1";
   }
   // Of all network namespaces: "Ip.ForwDatagrams".
   std::int64_t snmp_total(const std::string& name) const;

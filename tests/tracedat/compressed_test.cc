@@ -12,11 +12,10 @@
 namespace skbtrail::tracedat {
 namespace {
 
+using test::kPage;
 using test::PageBuilder;
 using ::testing::ElementsAre;
 using ::testing::Pair;
-
-constexpr std::uint32_t kPage = 4096;
 
 class Compressed : public ::testing::TestWithParam<Compression> {
  protected:

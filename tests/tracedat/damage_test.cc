@@ -33,6 +33,7 @@ namespace {
 
 using test::analyse;
 using test::Analysis;
+using test::kPage;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -194,8 +195,6 @@ INSTANTIATE_TEST_SUITE_P(Captures, Damage, ::testing::ValuesIn(test::captures())
 //
 // A file of ours whose layout is known byte by byte: every bit of its tables.
 
-constexpr std::uint32_t kPage = 4096;
-
 CaptureText small_text() {
   CaptureText text;
   text.page_size = kPage;
@@ -223,7 +222,7 @@ struct SmallFile {
   Layout layout;
 };
 
-SmallFile small_file(FileVersion version) {
+SmallFile written_file(FileVersion version) {
   const std::string zero = pages_of(1000, 3), one = pages_of(1050, 2);
   const auto layout = lay_out(small_text(), {{0, zero.size()}, {1, one.size()}}, version);
   EXPECT_TRUE(layout.has_value());
@@ -248,7 +247,7 @@ class Structure : public ::testing::TestWithParam<FileVersion> {};
 // Offsets and sizes of the CPUs' data, each bit of them. CPU numbers are left out: a number says
 // nothing that anything else would confirm.
 TEST_P(Structure, every_bit_of_an_offset_or_a_size_is_noticed) {
-  const SmallFile file = small_file(GetParam());
+  const SmallFile file = written_file(GetParam());
   const Analysis whole = analyse(file.bytes);
   ASSERT_THAT(whole.damage, IsEmpty());
   ASSERT_EQ(whole.events, 10U);
@@ -266,7 +265,7 @@ TEST_P(Structure, every_bit_of_an_offset_or_a_size_is_noticed) {
 }
 
 TEST_P(Structure, two_cpus_with_the_same_pages_are_not_counted_twice) {
-  const SmallFile file = small_file(GetParam());
+  const SmallFile file = written_file(GetParam());
   Bytes bytes = file.bytes;
   const CpuExtent &zero = file.layout.cpus[0], &one = file.layout.cpus[1];
   const std::size_t at = find(bytes, as_text(one.offset) + as_text(one.size));
@@ -277,7 +276,7 @@ TEST_P(Structure, two_cpus_with_the_same_pages_are_not_counted_twice) {
 }
 
 TEST_P(Structure, a_page_size_of_another_power_of_two_is_set_right) {
-  const SmallFile file = small_file(GetParam());
+  const SmallFile file = written_file(GetParam());
   const Analysis whole = analyse(file.bytes);
   constexpr std::size_t kPageSizeAt = 14;
   for (const std::uint32_t size : {0U, 1U, 4095U, 8192U, 65536U, 1U << 31, ~0U}) {
@@ -289,7 +288,7 @@ TEST_P(Structure, a_page_size_of_another_power_of_two_is_set_right) {
 
 // Without its tables: the head up to where the CPU data begins is zeroed from the tables on.
 TEST_P(Structure, pages_without_a_table_are_found) {
-  const SmallFile file = small_file(GetParam());
+  const SmallFile file = written_file(GetParam());
   Bytes bytes = file.bytes;
   const CpuExtent& zero = file.layout.cpus[0];
   const std::size_t table = find(bytes, as_text(zero.offset) + as_text(zero.size));
@@ -338,7 +337,7 @@ TEST(StructureOfVersion7, a_buffer_that_nothing_describes_is_told) {
 }
 
 TEST(StructureOfVersion7, option_sections_in_a_circle_end) {
-  SmallFile file = small_file(FileVersion::v7);
+  SmallFile file = written_file(FileVersion::v7);
   // The last option is (DONE, 8 bytes, 0): it points back at its own section.
   std::uint64_t section = 0;
   std::memcpy(&section, file.bytes.data() + 24, sizeof section);
@@ -410,7 +409,7 @@ TEST(Recovery, the_files_of_a_killed_recorder_are_read) {
 
 TEST(Recovery, nothing_is_found_in_noise) {
   std::mt19937 random(99);
-  SmallFile file = small_file(FileVersion::v7);
+  SmallFile file = written_file(FileVersion::v7);
   Bytes bytes(file.bytes.begin(), file.bytes.begin() + 32);
   bytes.resize(1 << 20);
   for (std::size_t i = 32; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(random());

@@ -13,16 +13,6 @@ namespace {
 
 using test::PageBuilder;
 
-constexpr const char* kHeaderPage =
-    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-    "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-    "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
-constexpr const char* kHeaderEvent =
-    "# compressed entry header\n\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n"
-    "\tarray       :   32 bits\n\n\tpadding     : type == 29\n\ttime_extend : type == 30\n"
-    "\ttime_stamp : type == 31\n\tdata max type_len  == 28\n";
-
 // Two CPUs, the second with a known gap, an unknown one, and one before a page that starts with an
 // absolute time stamp.
 std::string lossy_file(FileVersion version) {
@@ -32,8 +22,8 @@ std::string lossy_file(FileVersion version) {
   CaptureText capture;
   capture.page_size = 4096;
   capture.cpu_count = 2;
-  capture.header_page = kHeaderPage;
-  capture.header_event = kHeaderEvent;
+  capture.header_page = test::kHeaderPage;
+  capture.header_event = test::kHeaderEvent;
   capture.systems = {{"net", {text}}};
   capture.clock = "mono";
   capture.trace_clock = "local [mono]\n";

@@ -17,10 +17,10 @@
 namespace skbtrail::tracedat {
 namespace {
 
-constexpr std::uint32_t kPage = 4096;
+using test::kPage;
 
 // Page N begins at 1000 + 10 N and has 3 events of one nanosecond each, which say who they are.
-std::string page(std::size_t number) {
+std::string numbered_page(std::size_t number) {
   test::PageBuilder builder(1000 + 10 * number);
   for (std::uint32_t i = 0; i < 3; ++i) {
     builder.data(i == 0 ? 0 : 1, test::payload(7, 16, static_cast<char>((3 * number + i) % 251)));
@@ -51,7 +51,7 @@ class FilePagesTest : public ::testing::Test {
     std::fstream out(path_, std::ios::binary | std::ios::in | std::ios::out);
     if (!out) out.open(path_, std::ios::binary | std::ios::out);
     out.seekp(static_cast<std::streamoff>(from * kPage));
-    for (std::size_t number = from; number < to; ++number) out << page(number);
+    for (std::size_t number = from; number < to; ++number) out << numbered_page(number);
   }
   ring::CpuPages open(std::size_t pages_per_block, Nanoseconds from = 0) {
     file_ = *MappedFile::open(path_);

@@ -3,27 +3,19 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "support/files.h"
+#include "support/page_builder.h"
 #include "support/tracecmd.h"
 #include "tracedat/reader.h"
 
 namespace skbtrail::tracedat {
 namespace {
 
-constexpr std::uint32_t kPage = 4096;
+using test::kPage;
+using test::put;
+
 constexpr int kEventId = 300;
 
-constexpr const char* kHeaderPage =
-    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-    "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-    "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
-constexpr const char* kHeaderEvent =
-    "# compressed entry header\n\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n"
-    "\tarray       :   32 bits\n\n\tpadding     : type == 29\n\ttime_extend : type == 30\n"
-    "\ttime_stamp : type == 31\n\tdata max type_len  == 28\n";
 constexpr const char* kFormat =
     "name: spoon\nID: 300\nformat:\n"
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -32,13 +24,6 @@ constexpr const char* kFormat =
     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
     "\tfield:int value;\toffset:8;\tsize:4;\tsigned:1;\n\n"
     "print fmt: \"value=%d\", REC->value\n";
-
-template <class Number>
-void put(std::string& bytes, Number value) {
-  char raw[sizeof value];
-  std::memcpy(raw, &value, sizeof value);
-  bytes.append(raw, sizeof value);
-}
 
 // A sub-buffer with events of 12 bytes, one nanosecond apart.
 std::string page_of_events(std::uint64_t time, int events) {
@@ -62,8 +47,8 @@ CaptureText small_capture() {
   CaptureText text;
   text.page_size = kPage;
   text.cpu_count = 4;
-  text.header_page = kHeaderPage;
-  text.header_event = kHeaderEvent;
+  text.header_page = test::kHeaderPage;
+  text.header_event = test::kHeaderEvent;
   text.systems = {{"kitchen", {kFormat}}};
   text.kallsyms = "ffffffff81000000 T spoon_function\n";
   text.cmdlines = "42 cook\n";
@@ -88,14 +73,14 @@ std::string small_file(FileVersion version, const CaptureText& text = small_capt
   return file;
 }
 
-struct Seen {
+struct SeenByTracecmd {
   std::vector<std::uint64_t> times;
   std::vector<std::string> values;
   std::string comm;
 };
 
 int see(tracecmd_input* input, tep_record* record, int, void* context) {
-  auto* seen = static_cast<Seen*>(context);
+  auto* seen = static_cast<SeenByTracecmd*>(context);
   tep_handle* tep = tracecmd_get_tep(input);
   unsigned long long value = 0;
   tep_event* event = tep_find_event_by_record(tep, record);
@@ -107,11 +92,11 @@ int see(tracecmd_input* input, tep_record* record, int, void* context) {
   return 0;
 }
 
-Seen read_with_tracecmd(const std::string& bytes) {
+SeenByTracecmd read_with_tracecmd(const std::string& bytes) {
   test::TemporaryFolder folder;
   test::write_file(folder / "trace.dat", bytes);
   const test::TracecmdInput input(tracecmd_open((folder / "trace.dat").c_str(), 0));
-  Seen seen;
+  SeenByTracecmd seen;
   if (!input) {
     ADD_FAILURE() << "libtracecmd does not open it";
     return seen;
@@ -124,7 +109,7 @@ Seen read_with_tracecmd(const std::string& bytes) {
 class Writer : public ::testing::TestWithParam<FileVersion> {};
 
 TEST_P(Writer, libtracecmd_reads_every_event_in_order) {
-  const Seen seen = read_with_tracecmd(small_file(GetParam()));
+  const SeenByTracecmd seen = read_with_tracecmd(small_file(GetParam()));
   EXPECT_EQ(seen.times, (std::vector<std::uint64_t>{1000, 1001, 1002, 1003, 1004, 2000, 2001, 3000,
                                                     3001, 3002, 3003, 3004, 3005, 3006}));
   EXPECT_EQ(seen.values,
@@ -208,7 +193,7 @@ TEST_P(Writer, libtracecmd_reads_both_buffers) {
     EXPECT_STREQ(tracecmd_buffer_instance_name(input.get(), 0), "graph");
     const test::TracecmdInput graph(tracecmd_buffer_instance_handle(input.get(), 0));
     ASSERT_TRUE(graph);
-    Seen seen;
+    SeenByTracecmd seen;
     EXPECT_EQ(tracecmd_iterate_events(graph.get(), nullptr, 0, see, &seen), 0);
     EXPECT_EQ(seen.values,
               (std::vector<std::string>{"2:0", "2:1", "2:2", "2:3", "1:0", "1:1", "1:2", "2:0"}));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "track/cpu_account.h"
+#include "track/prev_states.h"
 #include "track/thread_kind.h"
 
 namespace skbtrail::track {
@@ -16,7 +17,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::int64_t kRunning = 0, kSleeping = 1, kZombie = 0x20;
+using test::kRunning;
+using test::kSleeping;
+using test::kZombie;
 
 std::string_view text(ContextKind kind) {
   switch (kind) {

@@ -23,8 +23,8 @@ namespace json = boost::json;
 using Index = std::size_t;
 using Times = std::map<std::string, Nanoseconds>;
 
-constexpr const char* kSoftirq[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
-                                    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+constexpr const char* kSoftirqNames[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+                                         "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
 
 class CpuOracle {
  public:
@@ -129,7 +129,7 @@ class CpuOracle {
       if (event.act == Act::softirq_entry) {
         if (ended_softirq) break;
         const char* prefix = kind == track::ThreadKind::ksoftirqd ? "ksoftirqd " : "softirq ";
-        return std::string(prefix) + kSoftirq[event.number];
+        return std::string(prefix) + kSoftirqNames[event.number];
       }
       const bool began = i == 0 || runs_after(events[i - 1]) != event.header.pid ||
                          gap_between(events[i - 1], events[i]);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "report/sched.h"
+#include "track/prev_states.h"
 #include "track/sched_groups.h"
 #include "track/task_states.h"
 
@@ -15,7 +16,9 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr std::int64_t kRunning = 0, kSleeping = 1, kDisk = 2;
+using test::kDisk;
+using test::kRunning;
+using test::kSleeping;
 
 struct Lines : SwitchSink {
   std::vector<SwitchLine> lines;

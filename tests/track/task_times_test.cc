@@ -8,11 +8,15 @@
 #include "stream/walk.h"
 #include "support/files.h"
 #include "support/oracle.h"
+#include "track/prev_states.h"
 
 namespace skbtrail::track {
 namespace {
 
-constexpr std::int64_t kRunning = 0, kSleeping = 1, kDisk = 2, kZombie = 0x20;
+using test::kDisk;
+using test::kRunning;
+using test::kSleeping;
+using test::kZombie;
 
 // Events by hand, in the order of their times.
 class Script {
