@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "track/context.h"
+#include "track/thread_kind.h"
 
 namespace skbtrail::track {
 namespace {
@@ -15,6 +16,9 @@ constexpr std::size_t kMaxPendingCopies = 4096;
 // How far behind the front the packet of an out-of-order read is looked for.
 constexpr std::size_t kMaxDisorder = 1024;
 
+// Subflows of one MPTCP socket (MPTCP_SUBFLOWS_MAX, net/mptcp/pm.h).
+constexpr std::size_t kMaxSubflows = 8;
+
 // Coalesced skbs whose socket is remembered.
 constexpr std::size_t kMaxHeads = 65536;
 
@@ -24,6 +28,10 @@ void read_by(LiveLeg& leg, const Read& read) {
   leg.reader_cpu = read.cpu;
   leg.call = read.call;
   leg.stages.set(Stage::copy, read.time);
+}
+
+Taking taking(const Task& task, const EventHeader& header) {
+  return {header.time, header.cpu, task.sleep};
 }
 
 // Calls that move bytes out of a socket without a copy to user space.
@@ -51,9 +59,11 @@ bool waits(std::string_view call) {
 void Delivery::forget_doings(Task& task) {
   finish_read(task, 0);
   release_sent(task);
-  task.in_call = task.peeking = task.slept = task.datagram_freed = false;
-  task.call = task.slept_in = {};
-  task.call_entered = task.slept_at = task.woken_at = task.woken_early_at = task.ran_at = 0;
+  task.in_call = task.called = task.peeking = task.slept = false;
+  task.datagram_freed = task.another_freed = false;
+  task.call = {};
+  task.sleep = {};
+  task.call_entered = task.woken_early_at = 0;
   task.early_socket = 0;
   task.woken_by.clear();
   task.copies.clear();
@@ -121,12 +131,18 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   sees_ready_ = true;
   cpu(header.cpu).ready = leg;
   if (leg == nullptr) return;
+  if (event.protocol == kProtocolMptcp) {
+    return take_over(socket(Sockets::key(event.skaddr)), leg->rx.socket);
+  }
+  if (event.protocol != kProtocolTcp && leg->rx.queued) leave(*leg);
   leg->stages.set_first(Stage::ready, header.time);
   leg->rx.ready = true;
   if (event.protocol == kProtocolTcp) {
     for (const LegRef& ref : cpu(header.cpu).coalesced[level(header)]) {
       LiveLeg* behind = ref.get();
-      if (behind != nullptr) behind->stages.set_first(Stage::ready, header.time);
+      if (behind == nullptr) continue;
+      behind->stages.set_first(Stage::ready, header.time);
+      behind->rx.ready = true;
     }
     return;
   }
@@ -137,6 +153,66 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
   leg->rx.queued = true;
   socket.datagrams.push(leg);
+}
+
+// What a subflow has received goes to the MPTCP socket, in one queue with what the others have, and
+// is coalesced there (__mptcp_move_skbs_from_subflow(), net/mptcp/protocol.c).
+void Delivery::take_over(Socket& socket, std::uint64_t subflow) {
+  const Socket* from = sockets_.find(subflow);
+  if (from == nullptr || !from->subflows.empty()) return gather(socket);  // it is none
+  std::vector<std::uint64_t>& subflows = socket.subflows;
+  const bool known = std::find(subflows.begin(), subflows.end(), subflow) != subflows.end();
+  if (!known) {
+    if (subflows.size() == kMaxSubflows) subflows.erase(subflows.begin());
+    subflows.push_back(subflow);
+  }
+  gather(socket);
+}
+
+// In the order in which they came. Those that the subflow has not announced it may not have: it is
+// at work on them, or waits for one before them.
+void Delivery::gather(Socket& socket) {
+  const auto arrival = [](const QueuedBytes& bytes) {
+    const LiveLeg* leg = bytes.leg.get();
+    return leg == nullptr ? 0 : leg->stages[Stage::proto];
+  };
+  for (const std::uint64_t key : socket.subflows) {
+    if (sockets_.find(key) == nullptr) continue;  // closed
+    Fifo<QueuedBytes>& bytes = this->socket(key).bytes;
+    for (std::size_t left = announced(bytes); left > 0; --left, bytes.pop()) {
+      gathered_.push_back(bytes.front());
+    }
+  }
+  std::stable_sort(gathered_.begin(), gathered_.end(),
+                   [&](const auto& a, const auto& b) { return arrival(a) < arrival(b); });
+  for (const QueuedBytes& bytes : gathered_) {
+    if (LiveLeg* leg = bytes.leg.get(); leg != nullptr) leg->rx.socket = socket.key;
+    if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+    socket.bytes.push(bytes);
+  }
+  gathered_.clear();
+}
+
+// As many as end with the last that was.
+std::size_t Delivery::announced(Fifo<QueuedBytes>& bytes) const {
+  std::size_t number = bytes.size();
+  const auto waits = [](const LiveLeg* leg) { return leg != nullptr && !leg->rx.ready; };
+  while (sees_ready_ && number > 0 && waits(bytes.at(number - 1).leg.get())) --number;
+  return number;
+}
+
+// It was a clone of it that the socket it was given to has got.
+void Delivery::leave(LiveLeg& leg) {
+  Fifo<LegRef>& datagrams = socket(leg.rx.socket).datagrams;
+  for (std::size_t i = datagrams.size(); i-- > 0;) {
+    if (datagrams.at(i).get() == &leg) datagrams.erase(i);
+  }
+  for (const Stage stage : {Stage::ready, Stage::wake, Stage::run, Stage::blocked}) {
+    leg.stages.clear(stage);
+  }
+  leg.blocked_call = {};
+  leg.rx.woken = 0;
+  leg.rx.queued = false;
 }
 
 // Duplicates and segments out of the window were counted by tcp_probe as if they were read later.
@@ -151,10 +227,17 @@ void Delivery::withdrawn(const LiveLeg& leg) {
   }
 }
 
-void Delivery::closed(const InetSockSetState& event) {
+// A worker closes an MPTCP socket when both sides have said their last word, which somebody may
+// still read (mptcp_check_data_fin(), net/mptcp/protocol.c); the task that has it ends it.
+void Delivery::closed(const EventHeader& header, const InetSockSetState& event,
+                      std::string_view comm) {
+  const bool mptcp = event.protocol == kProtocolMptcp;
+  sees_mptcp_ |= mptcp;
   if (event.newstate != kTcpClose) return;
   Socket* socket = sockets_.find(Sockets::key(event.skaddr));
   if (socket == nullptr) return;
+  const bool by_task = in_task(header) && thread_kind(comm) != ThreadKind::kernel;
+  if (mptcp && !by_task && !socket->bytes.empty()) return;
   // tcp_close() frees what nobody read without an event (__tcp_close(), net/ipv4/tcp.c).
   forget_queue(*socket, UnknownCause::socket_closed);
   sockets_.forget(*socket);
@@ -165,7 +248,6 @@ void Delivery::closed(const InetSockSetState& event) {
 void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& event, LiveLeg* leg) {
   if (event.len <= 0) return;
   Task& task = this->task(header.pid);
-  task.cpu = header.cpu;
   task.woken_early_at = 0;  // it went on without sleeping
   std::uint64_t socket = leg == nullptr ? 0 : leg->rx.socket;
   if (leg == nullptr && !heads_.empty()) {
@@ -173,27 +255,28 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
     if (head != heads_.end()) socket = head->second;
   }
   task.copies.push_back(
-      {header.time, static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
+      {taking(task, header), static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
   const bool at_once = !(task.in_call || sees_recv_length_);
   if (at_once || task.copies.size() >= kMaxPendingCopies) commit(task, 0);
   if (at_once && !sees_calls_) finish_read(task, 0);  // no return will tell that it has
 }
 
-// A datagram is freed by the call that reads it. Before 6.3 nothing tells that it lies in a socket:
-// then the call must be one that reads.
-bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg) {
+// A datagram is freed by the call that reads it. That it lies in a socket nothing tells before 6.3,
+// and later only when a reader on another CPU may have taken it. A worker has decrypted it, or
+// answered a handshake (wg_packet_handshake_receive_worker(), drivers/net/wireguard/receive.c).
+bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::string_view comm) {
   Task& task = this->task(header.pid);
-  const bool reads = sees_ready_ ? leg.rx.queued : !task.makes_calls || is_read(task.call);
-  if (!reads) return false;
+  const bool may_read = task.makes_calls ? is_read(task.call)
+                                         : !sees_ready_ && thread_kind(comm) != ThreadKind::kernel;
+  if (!leg.rx.queued && !may_read) return false;
   legs_.release_address(leg);
-  task.cpu = header.cpu;
   task.datagram_freed = true;
-  Nanoseconds time = header.time;
+  Taking taking = track::taking(task, header);
   for (const PendingCopy& copy : task.copies) {
-    if (copy.leg.get() == &leg) time = copy.time;
+    if (copy.leg.get() == &leg) taking = copy.taking;
   }
   std::erase_if(task.copies, [&](const PendingCopy& copy) { return copy.leg.get() == &leg; });
-  deliver(leg, task, time);
+  deliver(leg, task, taking);
   if (!task.in_call) finish_read(task, 0);
   return true;
 }
@@ -201,7 +284,6 @@ bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg) {
 void Delivery::recv_length(const EventHeader& header, const SockRecvLength& event) {
   sees_recv_length_ = true;
   Task& task = this->task(header.pid);
-  if (task.copies.empty()) task.cpu = header.cpu;  // a datagram, copied without an event
   const bool peeked = (event.flags & kMsgPeek) != 0;
   if (peeked || event.ret < 0) {
     if (peeked) counters_.peeked_copies += task.copies.size();
@@ -213,15 +295,33 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   if (event.protocol == kProtocolTcp) {
     name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
     commit(task, key);
+  } else if (event.protocol == kProtocolMptcp) {
+    take_from_subflows(task, key);
   } else if (event.protocol == kProtocolUdp) {
-    take_datagram(task, key, header.time);
+    take_datagram(task, key, taking(task, header));
   } else {
     task.copies.clear();  // netlink, unix and their kind are no packets
   }
   if (!task.in_call) finish_read(task, 0);
 }
 
-void Delivery::take_datagram(Task& task, std::uint64_t key, Nanoseconds time) {
+// The reader moves what still lies with the subflows (mptcp_recvmsg()).
+void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
+  if (task.copies.empty()) return;
+  Socket& socket = this->socket(key);
+  for (PendingCopy& copy : task.copies) {
+    LiveLeg* leg = copy.leg.get();
+    if (leg != nullptr && leg->rx.has_data) {
+      leg->rx.ready = true;  // it is read before it was announced, or that was not recorded
+      take_over(socket, leg->rx.socket);
+    }
+    copy.socket = key;
+  }
+  gather(socket);
+  commit(task, key);
+}
+
+void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
   Socket& socket = this->socket(key);
   while (!socket.datagrams.empty()) {
     const LiveLeg* oldest = socket.datagrams.front().get();
@@ -233,13 +333,18 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Nanoseconds time) {
     task.copies.clear();
     return;
   }
+  if (std::exchange(task.another_freed, false)) {
+    ++counters_.unmatched_datagrams;
+    task.copies.clear();
+    return;
+  }
   // A datagram whose copy named its skb is that one; else the oldest.
   LiveLeg* leg = nullptr;
   for (const PendingCopy& copy : task.copies) {
     LiveLeg* named = copy.leg.get();
     if (named == nullptr || named->rx.socket != key) continue;
     leg = named;
-    time = copy.time;
+    taking = copy.taking;
   }
   task.copies.clear();
   if (leg == nullptr && !socket.datagrams.empty()) {
@@ -247,15 +352,16 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Nanoseconds time) {
     if (leg != nullptr) leg->confidence = Confidence::socket;
     socket.datagrams.pop();
   }
-  if (leg == nullptr) return read_early(task, socket, time);
-  deliver(*leg, task, time);
+  if (leg == nullptr) return read_early(task, socket, taking);
+  deliver(*leg, task, taking);
 }
 
 // Not announced yet, or it came before the capture: unmatched until the former shows.
-void Delivery::read_early(Task& task, Socket& socket, Nanoseconds time) {
+void Delivery::read_early(Task& task, Socket& socket, const Taking& taking) {
   ++counters_.unmatched_datagrams;
   if (socket.early_reads.size() >= Socket::kMaxEarly) socket.early_reads.pop();
-  socket.early_reads.push({{task.pid, task.cpu, time, task.call}, task.in_call ? 0 : time});
+  const Read read{task.pid, taking.cpu, taking.time, task.call};
+  socket.early_reads.push({read, task.in_call ? 0 : taking.time});
   task.early_socket = socket.key;
 }
 
@@ -279,7 +385,8 @@ bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {
   leg.stages.clear(Stage::ready);  // nobody waited for it
   leg.confidence = Confidence::socket;
   if (read.returned == 0) {
-    deliver(leg, task(read.pid), read.time);
+    Task& reader = task(read.pid);
+    deliver(leg, reader, {read.time, read.cpu, reader.sleep});
     return true;
   }
   read_by(leg, read);
@@ -298,7 +405,7 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     if (socket == nullptr || socket->bytes.empty()) {
       LiveLeg* leg = copy.leg.get();
       if (leg != nullptr && !leg->rx.has_data) {
-        deliver(*leg, task, copy.time);  // a datagram
+        deliver(*leg, task, copy.taking);  // a datagram
       } else if (from != 0) {
         counters_.unmatched_bytes += copy.len;
         ++counters_.unmatched_copies;
@@ -327,7 +434,7 @@ void Delivery::bring_to_front(Socket& socket, Task& task, const PendingCopy& cop
     LiveLeg* leg = front.leg.get();
     if (leg != nullptr) {
       leg->confidence = std::max(leg->confidence, Confidence::inferred);
-      deliver(*leg, task, copy.time);
+      deliver(*leg, task, copy.taking);
     }
     return;
   }
@@ -337,6 +444,12 @@ void Delivery::bring_to_front(Socket& socket, Task& task, const PendingCopy& cop
   named.confidence = std::max(named.confidence, Confidence::inferred);
   if (!socket.disordered) ++counters_.disordered_sockets;
   socket.disordered = true;
+}
+
+// Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
+// before 6.3 nothing tells: what was coalesced with what is a guess then.
+bool Delivery::may_have_others(const Socket& socket) const {
+  return socket.subflows.size() > 1 || (sees_mptcp_ && !sees_recv_length_);
 }
 
 void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
@@ -350,19 +463,22 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
     const std::uint32_t taken = std::min(left, front.bytes);
     front.bytes -= taken;
     left -= taken;
-    if (front.bytes > 0) break;
     LiveLeg* leg = front.leg.get();
+    if (leg != nullptr && leg != named && may_have_others(socket)) [[unlikely]]
+      leg->confidence = std::max(leg->confidence, Confidence::inferred);
+    if (front.bytes > 0) break;
     socket.bytes.pop();
-    if (leg != nullptr) deliver(*leg, task, copy.time);
+    if (leg != nullptr) deliver(*leg, task, copy.taking);
   }
   counters_.unmatched_bytes += left;
   if (left > 0) ++counters_.unmatched_copies;
 }
 
 // The packet is with its reader. How it got there: it woke the reader, or found it awake.
-void Delivery::deliver(LiveLeg& leg, Task& task, Nanoseconds time) {
+void Delivery::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
   if (leg.rx.delivered) return;
-  read_by(leg, {task.pid, task.cpu, time, task.call});
+  read_by(leg, {task.pid, taking.cpu, taking.time, task.call});
+  const Sleep& sleep = taking.sleep;
   StageTimes& stages = leg.stages;
   const Nanoseconds arrived =
       std::max({stages[Stage::stack], stages[Stage::proto], stages[Stage::ready]});
@@ -371,12 +487,12 @@ void Delivery::deliver(LiveLeg& leg, Task& task, Nanoseconds time) {
     stages.clear(Stage::run);
     stages.clear(Stage::blocked);
     leg.blocked_call = {};
-    if (task.woken_at >= arrived && task.woken_at != 0) {
-      stages.set(Stage::wake, task.woken_at);
+    if (sleep.woken_at >= arrived && sleep.woken_at != 0) {
+      stages.set(Stage::wake, sleep.woken_at);
       // Who slept for another reason, for a time or a lock, was not waiting for it.
-      if (task.slept_at != 0 && (waits(task.slept_in) || !task.makes_calls)) {
-        stages.set(Stage::blocked, task.slept_at);
-        leg.blocked_call = task.slept_in;
+      if (sleep.slept_at != 0 && (waits(sleep.slept_in) || !task.makes_calls)) {
+        stages.set(Stage::blocked, sleep.slept_at);
+        leg.blocked_call = sleep.slept_in;
       }
     }
   }
@@ -385,9 +501,9 @@ void Delivery::deliver(LiveLeg& leg, Task& task, Nanoseconds time) {
     if (stages[Stage::wake] < leg.birth) stages.clear(Stage::wake);
     if (stages[Stage::run] < leg.birth) stages.clear(Stage::run);
   }
-  if (!stages.has(Stage::run) && task.ran_at >= arrived && task.ran_at <= time &&
-      task.ran_at >= stages[Stage::wake]) {
-    stages.set(Stage::run, task.ran_at);
+  if (!stages.has(Stage::run) && sleep.ran_at >= arrived && sleep.ran_at <= taking.time &&
+      sleep.ran_at >= stages[Stage::wake]) {
+    stages.set(Stage::run, sleep.ran_at);
   }
   task.read.push_back(&leg);
 }
@@ -413,8 +529,7 @@ void Delivery::remember_head(const LiveLeg& leg) {
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
   Task& task = this->task(header.pid);
   task.adjusted_socket = sockets_.key_of(event.skaddr, event.sock_cookie);
-  task.adjusted_at = header.time;
-  if (task.copies.empty()) task.cpu = header.cpu;  // splice(), perhaps
+  task.adjusted = taking(task, header);
   for (PendingCopy& copy : task.copies) {
     if (copy.socket == 0) copy.socket = task.adjusted_socket;
   }
@@ -433,7 +548,7 @@ void Delivery::splice(Task& task, std::uint64_t bytes) {
     socket.bytes.pop();
     if (leg == nullptr) continue;
     leg->confidence = Confidence::socket;
-    deliver(*leg, task, task.adjusted_at);
+    deliver(*leg, task, task.adjusted);
   }
 }
 
@@ -453,7 +568,7 @@ void Delivery::waking(const EventHeader& header, Pid pid) {
 // left its CPU. Either it finds itself woken and goes on without a switch, or it is past that point
 // (on_cpu, no longer on_rq), leaves as a sleeper after this event, and the waking puts it back.
 void Delivery::note_waking(Nanoseconds time, Task& task, LiveLeg* leg) {
-  const bool never_seen = task.slept_at == 0 && task.ran_at == 0;
+  const bool never_seen = task.sleep.slept_at == 0 && task.sleep.ran_at == 0 && !task.called;
   if (task.slept || never_seen) return woken(time, task, leg);
   task.woken_early_at = time;
   task.woken_early_by = leg;
@@ -461,19 +576,21 @@ void Delivery::note_waking(Nanoseconds time, Task& task, LiveLeg* leg) {
 
 void Delivery::woken(Nanoseconds time, Task& task, LiveLeg* leg) {
   task.slept = false;
-  task.woken_at = time;
+  task.sleep.woken_at = time;
   if (leg == nullptr || leg->rx.delivered || leg->stages.has(Stage::wake)) return;
   leg->stages.set(Stage::wake, time);
-  if (task.slept_at != 0) leg->stages.set(Stage::blocked, task.slept_at);
-  leg->blocked_call = task.slept_in;
+  const Sleep& sleep = task.sleep;
+  if (sleep.slept_at != 0) leg->stages.set(Stage::blocked, sleep.slept_at);
+  leg->blocked_call = sleep.slept_in;
   leg->rx.woken = task.pid;
   task.woken_by.push_back(leg);
 }
 
 void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
+  cpu(header.cpu).ready = LegRef();
   if (event.next_pid != 0) {
     Task& next = task(event.next_pid);
-    next.ran_at = header.time;
+    next.sleep.ran_at = header.time;
     next.slept = false;
     next.woken_early_at = 0;
     for (const LegRef& ref : next.woken_by) {
@@ -492,8 +609,8 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   const Nanoseconds woken_early_at = std::exchange(previous.woken_early_at, 0);
   if (still_runnable(event.prev_state)) return;
   previous.slept = true;
-  previous.slept_at = header.time;
-  previous.slept_in = previous.call;
+  previous.sleep.slept_at = header.time;
+  previous.sleep.slept_in = previous.call;
   if (woken_early_at != 0) woken(woken_early_at, previous, previous.woken_early_by.get());
 }
 
@@ -510,13 +627,14 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
   task.call_nr = call.nr;
   task.call_told_raw = call.raw;
   task.call_entered = header.time;
-  task.in_call = task.makes_calls = sees_calls_ = true;
+  task.in_call = task.called = task.makes_calls = sees_calls_ = true;
   task.woken_early_at = 0;
   task.peeking = call.peeks;
   task.adjusted_socket = 0;
 }
 
 void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
+  cpu(header.cpu).ready = LegRef();
   Task& task = this->task(header.pid);
   if (task.peeking) {
     counters_.peeked_copies += task.copies.size();
@@ -529,7 +647,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   if (!task.read.empty()) finish_read(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);
   release_sent(task);
-  task.in_call = task.peeking = task.datagram_freed = false;
+  task.in_call = task.peeking = task.datagram_freed = task.another_freed = false;
   task.call = {};
   task.call_entered = 0;
   task.woken_early_at = 0;

@@ -9,7 +9,8 @@
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
 // context says it, and is preferred. A copy counts when it is known that the task did not only
 // peek: at sock_recv_length, which has the flags, or at the return of the call, whose flags are
-// known too. Waking: the first sched_waking after sk_data_ready on its CPU is what the packet did.
+// known too. MPTCP: what subflows were pushed moves to their socket's queue, and is popped there.
+// Waking: the first sched_waking after sk_data_ready on its CPU is what the packet did.
 #pragma once
 
 #include <cstdint>
@@ -56,13 +57,16 @@ class Delivery {
   // A packet that still lies in a queue was dropped or thrown away.
   void withdrawn(const LiveLeg& leg);
   void copied(const EventHeader& header, const SkbCopyDatagramIovec& event, LiveLeg* leg);
-  // A task frees the skb: true when it has read it, a datagram.
-  bool consumed_by_reader(const EventHeader& header, LiveLeg& leg);
+  // The task of that name frees the skb: true when it has read it, a datagram.
+  bool consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::string_view comm);
+  // It frees a datagram that it has read and that is no packet here, or a clone of one.
+  void read_another(Pid pid) { task(pid).another_freed = true; }
   void recv_length(const EventHeader& header, const SockRecvLength& event);
   void send_length(const EventHeader& header, const SockSendLength& event);
   // A task took bytes of that socket: by copies that wait to be counted, or by splice().
   void space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event);
-  void closed(const InetSockSetState& event);
+  // By the task of that name, or on top of it.
+  void closed(const EventHeader& header, const InetSockSetState& event, std::string_view comm);
 
   void waking(const EventHeader& header, Pid pid);
   void switched(const EventHeader& header, const SchedSwitch& event);
@@ -114,15 +118,21 @@ class Delivery {
   }
   [[gnu::noinline]] void forget_order(Socket& socket);
   void commit(Task& task, std::uint64_t socket);
-  void take_datagram(Task& task, std::uint64_t key, Nanoseconds time);
-  [[gnu::noinline]] void read_early(Task& task, Socket& socket, Nanoseconds time);
+  [[gnu::noinline]] void leave(LiveLeg& leg);
+  [[gnu::noinline]] void take_over(Socket& socket, std::uint64_t subflow);
+  void gather(Socket& socket);
+  std::size_t announced(Fifo<QueuedBytes>& bytes) const;
+  [[gnu::noinline]] void take_from_subflows(Task& task, std::uint64_t key);
+  void take_datagram(Task& task, std::uint64_t key, Taking taking);
+  [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking);
   [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   [[gnu::noinline]] void splice(Task& task, std::uint64_t bytes);
+  bool may_have_others(const Socket& socket) const;
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   [[gnu::noinline]] void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy,
                                         LiveLeg& named);
-  void deliver(LiveLeg& leg, Task& task, Nanoseconds time);
+  void deliver(LiveLeg& leg, Task& task, const Taking& taking);
   [[gnu::noinline]] void remember_head(const LiveLeg& leg);
   void note_waking(Nanoseconds time, Task& task, LiveLeg* leg);
   static void woken(Nanoseconds time, Task& task, LiveLeg* leg);
@@ -138,12 +148,14 @@ class Delivery {
   Tasks tasks_;
   Sockets sockets_;
   PerCpu<Cpu> cpus_;
+  std::vector<QueuedBytes> gathered_;  // by subflows; empty but for its memory
   // Of skbs that were read and hold coalesced bytes of later packets, the socket: where no event of
   // the read names it (before 6.3).
   boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;
   bool sees_recv_length_ = false;
   bool sees_ready_ = false;
   bool sees_calls_ = false;
+  bool sees_mptcp_ = false;
   DeliveryCounters counters_;
 };
 

@@ -19,6 +19,7 @@ enum class FreePlace : std::uint8_t {
   other,
   reassembly,     // the first fragment, as the last has come
   fragment_list,  // with the skb in whose list it hung
+  datagram,       // by the task that has read it
 };
 
 class FreePlaces {
@@ -38,6 +39,10 @@ class FreePlaces {
     FreePlace place = FreePlace::other;
     if (name.starts_with("inet_frag_reasm_prepare+")) place = FreePlace::reassembly;
     if (name.starts_with("skb_release_data+")) place = FreePlace::fragment_list;
+    // skb_consume_udp() (net/ipv4/udp.c) is called last, and leaves its caller's address.
+    for (const std::string_view reader : {"udp_recvmsg+", "udpv6_recvmsg+", "skb_consume_udp+"}) {
+      if (name.starts_with(reader)) place = FreePlace::datagram;
+    }
     known_.emplace(location, place);
     return place;
   }

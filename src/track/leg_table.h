@@ -25,7 +25,7 @@ struct RxState {
   bool stacked = false;     // netif_receive_skb was seen
   bool handed_on = false;  // since then, to another device: a netif_receive_skb of that one follows
   bool has_data = false;   // a socket has taken bytes of it
-  bool ready = false;      // sk_data_ready was seen for it
+  bool ready = false;      // sk_data_ready was seen for it: its socket can be read
   bool delivered = false;  // its last byte was copied; waits for the call to return
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
   bool waiting = false;  // for its protocol event: its address may be reused before that comes
@@ -52,6 +52,7 @@ struct TxState {
   bool all_segments_seen = false;
   std::uint64_t before = 0;       // id of the packet of this length sent from its address before
   DeviceId last_device{};         // of the last net_dev_queue
+  std::uint32_t last_len = 0;     // then: a tunnel has put a header before it
   std::uint32_t starts_open = 0;  // net_dev_start_xmit without their net_dev_xmit
   std::uint32_t segments_sent = 0;
   std::uint32_t segments_freed = 0;

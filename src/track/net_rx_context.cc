@@ -59,7 +59,7 @@ void NetRxContext::on(const EventHeader& header, const SoftirqEntry& event) {
   raised_ = 0;
   softirq_ = poll_began_ = header.time;
   softirq_pid_ = header.pid;
-  outside_pid_ = -1;
+  outside_pid_ = kNobody;
   ++run_;
   ++poll_;
 }
@@ -82,7 +82,7 @@ void NetRxContext::on(const EventHeader& header, const NapiPoll&) {
     poll_began_ = header.time;
   } else {
     ++run_;
-    outside_pid_ = -1;
+    outside_pid_ = kNobody;
   }
 }
 

@@ -56,6 +56,13 @@ class NetRxContext {
 
   // A packet is received outside the softirq: threaded NAPI, busy polling, tun.
   void receive(const EventHeader& header);
+  // The task's call returned, or the CPU goes on to another task: so does what it received.
+  void task_moves_on() {
+    if (outside_pid_ != kNobody) [[unlikely]] {
+      outside_pid_ = kNobody;
+      ++run_;
+    }
+  }
 
   // Sets the stages of a leg that is received now, as far as they are not set and are no earlier
   // than `not_before`.
@@ -79,6 +86,7 @@ class NetRxContext {
     bool raised = false;
   };
 
+  static constexpr Pid kNobody = -1;
   static constexpr std::size_t kMaxNested = 8;
   // More than a machine's interrupts between two runs; met where runs are not recorded.
   static constexpr std::size_t kMaxRaisingIrqs = 64;
@@ -95,7 +103,7 @@ class NetRxContext {
   Pid softirq_pid_ = 0;
   Nanoseconds poll_began_ = 0;
   Nanoseconds any_softirq_ = 0;
-  Pid outside_pid_ = -1;  // who receives outside the softirq
+  Pid outside_pid_ = kNobody;  // who receives outside the softirq
   std::uint32_t run_ = 1;
   std::uint32_t poll_ = 1;
 };

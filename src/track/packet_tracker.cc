@@ -6,12 +6,12 @@
 namespace skbtrail::track {
 namespace {
 
-// Of a call whose number has no name.
-constexpr std::string_view kNoName = "?";
-
 bool is_softirq_thread(std::string_view comm) {
   return is_ksoftirqd(comm) || is_napi_thread(comm);
 }
+
+// Of a call whose number has no name.
+constexpr std::string_view kNoName = "?";
 
 // The receive calls; `flags` is an argument of others too, with another meaning.
 bool receives(std::string_view call) {
@@ -134,7 +134,7 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) 
   delivery_.moves_on(header.cpu);
   const DeviceId device = devices_.id(event.device, header.time);
   traffic_.received(device, event.len);
-  const LiveLeg* leg = receiver_.stack(header, event, device);
+  const LiveLeg& leg = receiver_.stack(header, event, device);
   if (runs_ != nullptr) [[unlikely]]
     tell_received(header, event, leg);
 }
@@ -145,11 +145,12 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   const DeviceId device = devices_.id(event.device, header.time);
   traffic_.sent(device, event.len);
   const LegTable::Found found = legs_.find(event.skbaddr);
-  if (sender_.is_stacked(header, found, event.skbaddr, device)) return;
+  if (sender_.is_stacked(header, found, event.skbaddr, device, event.len)) return;
   LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
   receiver_.processed(header, from);
-  if (from != nullptr && receiver_.is_forward(header, *from, device, event.len)) {
+  const bool answering = delivery_.answering(header.cpu) != kNoFlow;
+  if (from != nullptr && receiver_.forwards(header, *from, device, event.len, answering)) {
     LiveLeg& leg = legs_.go_on(*from, header, LegDirection::tx, device, event.len);
     legs_.close(*from, Outcome::forwarded);
     return sender_.queued(leg, header, device);
@@ -184,10 +185,16 @@ void PacketTracker::on(const EventHeader& header, const NetDevXmit& event) {
 void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  sender_.sees_frees();
+  const bool waited = received && leg->rx.waiting;
   receiver_.processed(header, received ? leg : nullptr);
   if (received) leg->freed = header.time;
   if (leg == nullptr) {
     ++unknown_ends_;
+    const bool may_be_read = in_task(header) && event.location.has_value();
+    if (may_be_read && places_.at(*event.location) == FreePlace::datagram) {
+      delivery_.read_another(header.pid);
+    }
   } else if (!received) {
     sender_.freed(header, *leg, segment, event.skbaddr);
   } else if (leg->rx.delivered || leg->rx.has_data) {
@@ -199,10 +206,13 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     // by leaving that to the CPU that made them (skb_attempt_defer_free(), 6.18 on:
     // skb_defer_free_flush() in a softirq there). The latter may come before the reader's own next
     // event.
-    const bool by_task = in_task(header) && !is_softirq_thread(comms_.name(header.pid));
+    const std::string_view comm = comms_.name(header.pid);
+    const bool by_task = in_task(header) && !is_softirq_thread(comm);
     if (!by_task && leg->rx.queued) {
       legs_.release_address(*leg);
-    } else if (!by_task || !delivery_.consumed_by_reader(header, *leg)) {
+    } else if (by_task && delivery_.consumed_by_reader(header, *leg, comm)) {
+      if (waited) receiver_.read_early(*leg);
+    } else {
       legs_.close(*leg, Outcome::consumed);
     }
   }
@@ -211,7 +221,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
 // Freed for the sake of the packet that it had become a part of: ended as that, if so.
 bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location) {
   const FreePlace place = places_.at(location);
-  if (place == FreePlace::other) return false;
+  if (place == FreePlace::other || place == FreePlace::datagram) return false;
   const bool first = place == FreePlace::reassembly;
   leg.merged_into = first ? receiver_.reassembled(header, leg) : leg.rx.fragment_of;
   if (leg.merged_into != 0) leg.confidence = std::max(leg.confidence, Confidence::inferred);
@@ -296,7 +306,7 @@ void PacketTracker::on(const EventHeader& header, const SockRecvLength& event) {
 }
 void PacketTracker::on(const EventHeader& header, const InetSockSetState& event) {
   receiver_.state_changed(header, event);
-  delivery_.closed(event);
+  delivery_.closed(header, event, comms_.name(header.pid));
 }
 
 // ------------------------------------------------------------------------------ tasks
@@ -309,12 +319,14 @@ void PacketTracker::on(const EventHeader& header, const SchedWakeup& event) {
   delivery_.waking(header, event.pid);
 }
 void PacketTracker::on(const EventHeader& header, const SchedSwitch& event) {
+  receiver_.task_moves_on(header.cpu);
   delivery_.switched(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SysEnter& event) {
   delivery_.call_entered(header, {event.nr, event.family_member, peeks(event), false});
 }
 void PacketTracker::on(const EventHeader& header, const SysExit& event) {
+  receiver_.task_moves_on(header.cpu);
   delivery_.call_returned(header, event.ret);
 }
 void PacketTracker::on(const EventHeader& header, const RawSysEnter& event) {
@@ -323,6 +335,7 @@ void PacketTracker::on(const EventHeader& header, const RawSysEnter& event) {
   delivery_.call_entered(header, {event.nr, name.empty() ? kNoName : name, peeking, true});
 }
 void PacketTracker::on(const EventHeader& header, const RawSysExit& event) {
+  receiver_.task_moves_on(header.cpu);
   delivery_.call_returned(header, event.ret);
 }
 
@@ -338,7 +351,7 @@ void PacketTracker::tell_polled(EventHeader header, const NapiPoll& event) {
   runs_->polled(header, receiver_.context(header.cpu), event);
 }
 void PacketTracker::tell_received(EventHeader header, const NetifReceiveSkb& event,
-                                  const LiveLeg* leg) {
+                                  const LiveLeg& leg) {
   runs_->received(header, receiver_.context(header.cpu), event, leg);
 }
 

@@ -114,7 +114,7 @@ class PacketTracker {
   [[gnu::noinline]] void tell_run_began(EventHeader);
   [[gnu::noinline]] void tell_run_ended(EventHeader);
   [[gnu::noinline]] void tell_polled(EventHeader, const NapiPoll&);
-  [[gnu::noinline]] void tell_received(EventHeader, const NetifReceiveSkb&, const LiveLeg*);
+  [[gnu::noinline]] void tell_received(EventHeader, const NetifReceiveSkb&, const LiveLeg&);
 
   Devices& devices_;
   const Comms& comms_;

@@ -1,6 +1,7 @@
 #include "track/receive.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "track/context.h"
 #include "track/socket.h"
@@ -18,13 +19,13 @@ bool could_be_forwarded(std::uint32_t received_len, VlanTag vlan, std::uint32_t 
 }
 
 // The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
-constexpr std::uint32_t kLeastHeaders = 40;  // IPv4 + TCP
-constexpr std::uint32_t kMostHeaders = 120;  // with all options
+constexpr std::uint32_t kLeastTcpHeaders = 40;  // IPv4 + TCP
+constexpr std::uint32_t kMostTcpHeaders = 120;  // with all options
 bool are_headers(std::uint64_t bytes) {
-  return bytes >= kLeastHeaders && bytes <= kMostHeaders && bytes % 4 == 0;
+  return bytes >= kLeastTcpHeaders && bytes <= kMostTcpHeaders;
 }
 bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
-  return received_len >= data_len + kLeastHeaders && received_len <= data_len + kMostHeaders;
+  return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;
 }
 
 // Does a connection change like that only because a segment came? Then it was one that waited while
@@ -255,13 +256,14 @@ bool Receiver::is_hop(const EventHeader& header, const Cpu& cpu, const LiveLeg& 
          !leg.rx.delivered;
 }
 
-LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
+LiveLeg& Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
   Cpu& cpu = this->cpu(header.cpu);
   cpu.context.receive(header);
   LiveLeg* leg = legs_.find(event.skbaddr).leg;
   begin_batch(cpu, leg != nullptr && leg->rx.in_backlog);
   cpu.changed = SockAddr{};
-  cpu.current[level(header)] = LegRef();
+  cpu.read_early = false;
+  cpu.current[level(header)] = cpu.announced[level(header)] = LegRef();
 
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   const bool hop =
@@ -277,7 +279,7 @@ LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   if (!leg->rx.waiting) wait(cpu, *leg);
   if (hop) {
     ++leg->hops;
-    return nullptr;
+    return *leg;
   }
   leg->rx.stacked = true;
   leg->stages.set(Stage::stack, header.time);
@@ -289,7 +291,7 @@ LiveLeg* Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   }
   leg->stack_cpu = header.cpu;
   leg->run = cpu.context.run();
-  return leg;
+  return *leg;
 }
 
 void Receiver::wait(Cpu& cpu, LiveLeg& leg) {
@@ -333,11 +335,11 @@ FlowId Receiver::flow_of(const LiveLeg& leg) {
 
 // Problem: the event has more data than the packet `first` can carry; whose? Those that came right
 // behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
-// headers of the same length. Uncertain where other flows wait too and nothing tells whose is
-// whose.
+// headers of the same length, of whole words (ihl, doff) where IPsec has not padded them. Where
+// more than one number of packets does, headers as long as before. Uncertain where other flows wait
+// too and nothing tells whose is whose.
 void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed) {
   candidates_.clear();
-  coalesced_.clear();
   const FlowId flow = track::flow_of(flows_, event);
   const auto consider = [&](const LegRef& ref) {
     LiveLeg* leg = ref.get();
@@ -355,39 +357,61 @@ void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const LiveLeg* a, const LiveLeg* b) {
     return a->stages[Stage::stack] < b->stages[Stage::stack];
   });
+  // The better the answer, the higher.
+  const auto rank = [known = of(flow).headers](std::uint32_t headers) {
+    constexpr std::uint32_t kWord = 4;
+    return headers == known ? 3 : headers % kWord == 0 ? 2 : 1;
+  };
   std::uint64_t sum = first.rx.stack_len;
-  for (LiveLeg* leg : candidates_) {
-    sum += leg->rx.stack_len;
-    coalesced_.push_back(leg);
-    if (sum < event.data_len) continue;
-    const std::uint64_t headers = sum - event.data_len;
-    const std::uint64_t packets = coalesced_.size() + 1;
-    if (headers % packets != 0 || !are_headers(headers / packets)) continue;
-    probed.headers = static_cast<std::uint32_t>(headers / packets);
-    for (LiveLeg* found : coalesced_) {
-      found->rx.waiting = false;
-      found->confidence = std::max(found->confidence, Confidence::inferred);
-    }
-    probed.coalesced = coalesced_;
-    return;
+  std::size_t behind = 0, of_words = 0;
+  int best = 0;
+  for (std::size_t packets = 2; packets <= candidates_.size() + 1; ++packets) {
+    sum += candidates_[packets - 2]->rx.stack_len;
+    if (sum < event.data_len || (sum - event.data_len) % packets != 0) continue;
+    if (!are_headers((sum - event.data_len) / packets)) continue;
+    const auto headers = static_cast<std::uint32_t>((sum - event.data_len) / packets);
+    const int its = rank(headers);
+    if (its > 1) ++of_words;
+    if (its <= best) continue;
+    best = its;
+    behind = packets - 1;
+    probed.headers = headers;
+  }
+  if (of_words == 1 && flow != kNoFlow) of(flow).headers = probed.headers;
+  probed.coalesced = std::span(candidates_).first(behind);
+  for (LiveLeg* leg : probed.coalesced) {
+    leg->rx.waiting = false;
+    leg->confidence = std::max(leg->confidence, Confidence::inferred);
   }
 }
 
 // ------------------------------------------------------------------------------ the protocol
 
+// What came by a device below that of its connection is not there yet: it waits for the poll of a
+// tunnel's device (gro_cells_receive(), net/core/gro_cells.c).
+bool Receiver::is_below(const LiveLeg& leg, FlowId flow) {
+  const std::optional<DeviceId> device = of(flow).device;
+  return device && stacked_.lies_on(*device, leg.rx.last_device);
+}
+
 // In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits. In a task
 // it is one that waited while the task had locked its socket.
-LiveLeg* Receiver::take_fitting(Cpu& cpu, std::uint32_t data_len, bool waited) {
+LiveLeg* Receiver::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited) {
   for (std::size_t i = 0; i < cpu.unmatched.size(); ++i) {
     LiveLeg* leg = cpu.unmatched[i].get();
     if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
+    if (is_below(*leg, flow)) continue;
     cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
     leg->rx.waiting = false;
     if (legs_.find(leg->skbaddr).leg != leg) {
       legs_.close(*leg, Outcome::unknown, UnknownCause::address_reused);
       return nullptr;
     }
-    if (i > 0 || waited) leg->confidence = std::max(leg->confidence, Confidence::inferred);
+    if (i > 0 || waited) {
+      leg->confidence = std::max(leg->confidence, Confidence::inferred);
+    } else if (flow != kNoFlow) {
+      of(flow).device = leg->rx.last_device;
+    }
     return leg;
   }
   return nullptr;
@@ -402,7 +426,8 @@ void Receiver::take_waiting(TcpProbe event, Probed& probed) {
     LiveLeg* leg = ref.get();
     if (leg == nullptr || !leg->rx.waiting || leg->rx.control) return;
     const FlowId its_flow = flow_of(*leg);
-    if (its_flow == kNoFlow || its_flow == flow) waiting.push_back(leg);
+    const bool may_be_its = its_flow == kNoFlow || its_flow == flow;
+    if (may_be_its && !is_below(*leg, flow)) waiting.push_back(leg);
   };
   for (const LegRef& ref : parked_) consider(ref);
   for (const Cpu& cpu : cpus_) {
@@ -423,7 +448,7 @@ void Receiver::take_waiting(TcpProbe event, Probed& probed) {
 
 Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& event) {
   Cpu& cpu = this->cpu(header.cpu);
-  cpu.has_processed = true;
+  sees_tcp_probes_ = cpu.has_processed = true;
   LiveLeg* leg = nullptr;
   if (event.skbaddr) {
     leg = legs_.find(*event.skbaddr).leg;
@@ -433,7 +458,7 @@ Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& eve
       leg->rx.waiting = false;
     }
   } else {
-    leg = take_fitting(cpu, event.data_len, in_task(header));
+    leg = take_fitting(cpu, track::flow_of(flows_, event), event.data_len, in_task(header));
   }
   Probed probed{leg, {}, 0};
   if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
@@ -441,7 +466,8 @@ Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& eve
     leg = probed.leg;
   }
   cpu.current[level(header)] = leg;
-  const bool too_much = leg != nullptr && leg->rx.stack_len < event.data_len + kLeastHeaders;
+  cpu.announced[level(header)] = LegRef();
+  const bool too_much = leg != nullptr && leg->rx.stack_len < event.data_len + kLeastTcpHeaders;
   if (too_much && in_task(header) && probed.coalesced.empty())
     coalesced_behind(*leg, event, probed);
   // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
@@ -456,8 +482,11 @@ Receiver::Ready Receiver::made_ready(const EventHeader& header, std::uint64_t so
   Cpu& cpu = this->cpu(header.cpu);
   cpu.has_processed = true;
   LiveLeg* leg = cpu.current[level(header)].get();
+  if (protocol == kProtocolMptcp) return announced_again(header);
   // Before 6.12 the bytes' socket is known by its cookie only.
-  if (leg != nullptr && (leg->rx.socket == socket || !Sockets::is_address(leg->rx.socket))) {
+  if (leg != nullptr && leg->rx.has_data &&
+      (leg->rx.socket == socket || !Sockets::is_address(leg->rx.socket))) {
+    cpu.announced[level(header)] = leg;
     return {leg, true};
   }
   if (protocol != kProtocolUdp) return {};
@@ -466,14 +495,28 @@ Receiver::Ready Receiver::made_ready(const EventHeader& header, std::uint64_t so
     cpu.datagram = LegRef();
     return {datagram, true};
   }
-  if (in_task(header)) return {};
-  leg = oldest(cpu.unmatched);
-  const bool sure = cpu.unmatched.size() == 1;
-  if (leg != nullptr) {
-    cpu.unmatched.erase(cpu.unmatched.begin());
-    leg->rx.waiting = false;
+  if (in_task(header) || std::exchange(cpu.read_early, false)) return {};
+  LiveLeg* waiting = oldest(cpu.unmatched);
+  if (waiting == nullptr) {
+    // Every socket of a multicast group gets a clone, but one, the last: that gets the skb itself
+    // (__udp4_lib_mcast_deliver(), net/ipv4/udp.c).
+    const bool is_clone = leg != nullptr && !leg->rx.has_data && leg->rx.queued;
+    return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
   }
-  return {leg, sure};
+  const bool sure = cpu.unmatched.size() == 1;
+  cpu.unmatched.erase(cpu.unmatched.begin());
+  waiting->rx.waiting = false;
+  cpu.current[level(header)] = waiting;
+  return {waiting, sure};
+}
+
+// A subflow has announced it, and its MPTCP socket does, in the same breath (subflow_data_ready(),
+// net/mptcp/subflow.c).
+Receiver::Ready Receiver::announced_again(const EventHeader& header) {
+  Cpu& cpu = this->cpu(header.cpu);
+  LiveLeg* leg = std::exchange(cpu.announced[level(header)], LegRef()).get();
+  const bool is_it = leg != nullptr && (in_task(header) || leg->rx.run == cpu.context.run());
+  return is_it ? Ready{leg, true} : Ready{};
 }
 
 Receiver::Ready Receiver::made_readable(const EventHeader& header, std::uint64_t socket) {
@@ -509,6 +552,7 @@ void Receiver::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& ev
 // handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
 void Receiver::state_changed(const EventHeader& header, const InetSockSetState& event) {
   if (in_task(header) && !comes_of_a_segment(event)) return;
+  if (event.protocol == kProtocolMptcp) return;  // its subflow's segment, and told of there
   Cpu& cpu = this->cpu(header.cpu);
   cpu.has_processed = true;
   // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED (tcp_check_req()), or
@@ -559,22 +603,35 @@ std::uint64_t Receiver::reassembled(const EventHeader& header, const LiveLeg& fi
   return last->head->id;
 }
 
-bool Receiver::is_forward(const EventHeader& header, const LiveLeg& leg, DeviceId device,
-                          std::uint32_t len) {
+// Problem: the skb of a packet that was freed without an event comes back as an answer, 14 bytes
+// longer as a forwarded packet is. What has no event is an ACK (tcp_rcv_state_process(), or
+// coalesced in a backlog, net/ipv4/tcp_ipv4.c), and its answer one too, which goes out by where the
+// ACK came in: by that device, or by one on top of it, such as a VLAN, which receives as its NIC.
+// What it answers, the tcp_probe right before it tells, or the last change of its connection: the
+// rest of that comes to a TIME_WAIT, which has no tcp_probe. Where there are none, packets as short
+// as that are taken for forwarded after longer ones were.
+bool Receiver::forwards(const EventHeader& header, const LiveLeg& leg, DeviceId device,
+                        std::uint32_t len, bool answering) {
+  constexpr std::uint32_t kLongestAck = 72;  // IPv6 and TCP with time stamps
   const Cpu& cpu = this->cpu(header.cpu);
-  // What a VLAN received counts as its NIC's (event/net.h): by the VLAN goes an answer, whose skb
-  // has the address of one that was freed without an event.
-  if (leg.rx.vlan != VlanTag::none && stacked_.lies_on(device, leg.rx.last_device)) return false;
-  return leg.rx.stacked && leg.rx.cpu == header.cpu && leg.rx.run == cpu.context.run() &&
-         leg.rx.batch == cpu.batch && !leg.rx.has_data && leg.rx.last_device != device &&
-         could_be_forwarded(leg.rx.stack_len, leg.rx.vlan, len);
+  const bool may_be = leg.rx.stacked && leg.rx.cpu == header.cpu &&
+                      leg.rx.run == cpu.context.run() && leg.rx.batch == cpu.batch &&
+                      !leg.rx.has_data && !leg.rx.control &&
+                      could_be_forwarded(leg.rx.stack_len, leg.rx.vlan, len);
+  if (!may_be) return false;
+  if (device != leg.rx.last_device && !stacked_.lies_on(device, leg.rx.last_device)) return true;
+  const auto number = static_cast<std::size_t>(device);
+  if (number >= sends_back_.size()) sends_back_.resize(number + 1);
+  if (leg.rx.stack_len > kLongestAck) return sends_back_[number] = true;
+  const bool at_work_for_a_socket = answering || cpu.changed != SockAddr{};
+  return !at_work_for_a_socket && (sees_tcp_probes_ || sends_back_[number]);
 }
 
 void Receiver::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   cpu.context.on_loss();
   cpu.in_gro = cpu.flushed = cpu.taker = cpu.datagram = LegRef();
-  cpu.current[0] = cpu.current[1] = LegRef();
+  cpu.current[0] = cpu.current[1] = cpu.announced[0] = cpu.announced[1] = LegRef();
   cpu.segment.reset();
   cpu.held.clear();
   for (const LegRef& ref : cpu.unmatched) let_go(ref);

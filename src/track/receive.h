@@ -55,8 +55,8 @@ class Receiver {
                        VlanTag vlan);
   // netif_rx.
   void left_to_backlog(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len);
-  // Its leg; null when it is a hop of one that was received before.
-  LiveLeg* stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device);
+  // Its leg; with hops, one that was received before.
+  LiveLeg& stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device);
 
   // The leg a tcp_probe is about; null when it is none we know. It waits no longer. `coalesced` are
   // those behind it whose data is in the event's data_len, in order; valid until the next call.
@@ -77,6 +77,8 @@ class Receiver {
   // The same of a call of sock_def_readable(), which tells no protocol: null when it is no
   // packet's.
   Ready made_readable(const EventHeader& header, std::uint64_t socket);
+  // A datagram was read before its socket was made ready.
+  void read_early(const LiveLeg& leg) { cpu(leg.rx.cpu).read_early = true; }
 
   // What probes say (event/probe.h): completes the tcp_probe that follows on this CPU, ...
   void entered_tcp(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
@@ -95,10 +97,16 @@ class Receiver {
   // The last fragment of a datagram came, `first` is freed: the packet that they are from now on; 0
   // when it is not known.
   std::uint64_t reassembled(const EventHeader& header, const LiveLeg& first);
-  // Is this net_dev_queue the forwarding of that received packet?
-  bool is_forward(const EventHeader& header, const LiveLeg& leg, DeviceId device,
-                  std::uint32_t len);
+  // Is this net_dev_queue the forwarding of that received packet? `answering`: its CPU has just
+  // received for a connection.
+  bool forwards(const EventHeader& header, const LiveLeg& leg, DeviceId device, std::uint32_t len,
+                bool answering);
 
+  // The CPU's task is switched away from, or its call returns.
+  void task_moves_on(CpuId id) {
+    cpu(id).context.task_moves_on();
+    cpu(id).announced[0] = LegRef();
+  }
   void on_loss(CpuId id);
 
  private:
@@ -113,15 +121,28 @@ class Receiver {
     // for it may be interrupted by a softirq that receives, between tcp_probe and the socket's
     // waking (release_sock() leaves softirqs on, net/core/sock.c).
     LegRef current[2];
-    LegRef datagram;  // that a socket took last, as a probe named it
+    LegRef announced[2];  // as its subflow's, and not as its MPTCP socket's
+    LegRef datagram;      // that a socket took last, as a probe named it
     std::uint64_t datagram_socket = 0;
     std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
     SockAddr changed{};  // the connection that changed its state last, since the last receive
     bool has_processed = false;  // something, since then
+    bool read_early = false;     // the next datagram that is announced
     std::uint32_t batch = 0;
   };
 
+  // What its segments have in common, where no doubt was.
+  struct Connection {
+    std::optional<DeviceId> device;  // that gave them to the stack
+    std::uint32_t headers = 0;       // bytes that are no data; 0: not known
+  };
+
   Cpu& cpu(CpuId id) { return cpus_[id]; }
+  Connection& of(FlowId flow) {
+    const auto number = static_cast<std::size_t>(flow);
+    if (number >= connections_.size()) connections_.resize(number + 1);
+    return connections_[number];
+  }
   LiveLeg& enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
                  std::uint32_t len);
   [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,
@@ -139,13 +160,15 @@ class Receiver {
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
   [[gnu::noinline]] void take_waiting(TcpProbe event, Probed& probed);
   FlowId flow_of(const LiveLeg& leg);
-  LiveLeg* take_fitting(Cpu& cpu, std::uint32_t data_len, bool waited);
+  LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited);
+  bool is_below(const LiveLeg& leg, FlowId flow);
   struct Merged {
     LiveLeg* into = nullptr;  // null when it is unknown
     bool sure = false;
   };
   static Merged merged_into(const Cpu& cpu, const LiveLeg& leg);
   static bool take(std::vector<LegRef>& list, const LiveLeg* leg);
+  Ready announced_again(const EventHeader& header);
   LiveLeg* oldest(std::vector<LegRef>& list);
 
   LegTable& legs_;
@@ -154,8 +177,11 @@ class Receiver {
   Flows& flows_;
   bool has_start_xmit_;
   PerCpu<Cpu> cpus_;
+  std::vector<bool> sends_back_;         // by DeviceId: forwards by where it came from
+  std::vector<Connection> connections_;  // by FlowId
+  bool sees_tcp_probes_ = false;
   std::deque<LegRef> parked_;  // may lie in a backlog, oldest first
-  std::vector<LiveLeg*> candidates_, coalesced_;
+  std::vector<LiveLeg*> candidates_;
 };
 
 }  // namespace skbtrail::track

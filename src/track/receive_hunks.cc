@@ -28,7 +28,6 @@ void fill_in_end(HunkPacket& packet, const Leg& leg) {
   packet.reader = leg.pid;
   packet.reason = leg.reason;
   packet.location = leg.location;
-  packet.hops = leg.hops;
   packet.crossed_loss = leg.crossed_loss;
   packet.ended = seen(leg.freed);
   if (leg.outcome == Outcome::acked) packet.ended = seen(stages[Stage::proto]);
@@ -149,10 +148,11 @@ void ReceiveHunks::add_step(Hunk& hunk, bool is_poll, std::size_t index) {
 }
 
 void ReceiveHunks::received(const EventHeader& header, const NetRxContext& run,
-                            const NetifReceiveSkb& event, const Leg* leg) {
+                            const NetifReceiveSkb& event, const Leg& leg) {
   ++counters_.receives;
-  if (leg == nullptr) {
+  if (leg.hops > 0) {
     ++counters_.hops;
+    if (HunkPacket* packet = find(leg).packet; packet != nullptr) packet->hops = leg.hops;
     return;
   }
   ++counters_.births;
@@ -183,7 +183,7 @@ void ReceiveHunks::polled(const EventHeader& header, const NetRxContext& run,
 
 // ------------------------------------------------------------------------------ ends
 
-HunkPacket* ReceiveHunks::find(Hunk& hunk, const Leg& leg) {
+HunkPacket* ReceiveHunks::find_in(Hunk& hunk, const Leg& leg) {
   std::vector<HunkPacket>& packets = hunk.data.packets;
   // They end in the order in which they came, as a rule.
   HunkPacket* packet = search(packets, hunk.next_end, packets.size(), leg);
@@ -192,14 +192,20 @@ HunkPacket* ReceiveHunks::find(Hunk& hunk, const Leg& leg) {
   return packet;
 }
 
+// None once its hunk was handed on.
+ReceiveHunks::Found ReceiveHunks::find(const Leg& leg) {
+  const auto last_of_run = waiting_.find(key(leg.stack_cpu, leg.run));
+  Hunk* hunk = last_of_run == waiting_.end() ? nullptr : last_of_run->second;
+  for (; hunk != nullptr; hunk = hunk->part_before) {
+    if (HunkPacket* packet = find_in(*hunk, leg); packet != nullptr) return {hunk, packet};
+  }
+  return {};
+}
+
 void ReceiveHunks::leg_ended(const Leg& leg) {
   if (leg.direction != LegDirection::rx || !leg.stages.has(Stage::stack)) return;
   if (leg.crossed_loss) ++counters_.crossed_loss;
-  const auto found = waiting_.find(key(leg.stack_cpu, leg.run));
-  Hunk* hunk = found == waiting_.end() ? nullptr : found->second;
-  for (; hunk != nullptr; hunk = hunk->part_before) {
-    HunkPacket* packet = find(*hunk, leg);
-    if (packet == nullptr) continue;
+  if (const auto [hunk, packet] = find(leg); packet != nullptr) {
     fill_in_end(*packet, leg);
     --hunk->alive;
     return settle(now_);

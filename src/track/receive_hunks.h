@@ -97,7 +97,7 @@ class ReceiveHunks : public RunSink, public LegSink {
 
   void run_began(const EventHeader&, const NetRxContext&) override;
   void received(const EventHeader&, const NetRxContext&, const NetifReceiveSkb&,
-                const Leg*) override;
+                const Leg&) override;
   void polled(const EventHeader&, const NetRxContext&, const NapiPoll&) override;
   void run_ended(const EventHeader&, const NetRxContext&) override;
   void lost(const LossWindow&) override;
@@ -133,7 +133,12 @@ class ReceiveHunks : public RunSink, public LegSink {
   void settle(Nanoseconds now);
   void hand_on_oldest();
   void recycle(Hunk& hunk);
-  static HunkPacket* find(Hunk& hunk, const Leg& leg);
+  static HunkPacket* find_in(Hunk& hunk, const Leg& leg);
+  struct Found {
+    Hunk* hunk = nullptr;
+    HunkPacket* packet = nullptr;
+  };
+  Found find(const Leg& leg);
 
   Devices& devices_;
   const Comms& comms_;

@@ -24,8 +24,8 @@ bool lost(std::int32_t rc) {
   return !refused(rc) && rc != 0 && rc != kNetXmitCongestion;
 }
 
-constexpr std::uint64_t kLeastHeaders = 28;  // IPv4 + UDP
-constexpr std::uint64_t kMostHeaders = 200;
+constexpr std::uint64_t kLeastSegmentHeaders = 28;  // IPv4 + UDP
+constexpr std::uint64_t kMostSegmentHeaders = 200;
 
 // After k segments of `sum` bytes, is a packet of `len` bytes complete? Every segment repeats the
 // headers, so sum = len + (k - 1) * headers at the end. The header length is in no event: it must
@@ -33,22 +33,23 @@ constexpr std::uint64_t kMostHeaders = 200;
 bool headers_add_up(std::uint64_t sum, std::uint64_t len, std::uint32_t k) {
   if (k < 2 || sum <= len || (sum - len) % (k - 1) != 0) return false;
   const std::uint64_t headers = (sum - len) / (k - 1);
-  return headers % 2 == 0 && headers >= kLeastHeaders && headers <= kMostHeaders;
+  return headers % 2 == 0 && headers >= kLeastSegmentHeaders && headers <= kMostSegmentHeaders;
 }
 
 void add_segment(LiveLeg& leg, std::uint32_t len) {
   ++leg.segments;
   leg.tx.segment_bytes += len;
   if (leg.segments == 1) leg.tx.first_segment_len = len;
-  leg.tx.all_segments_seen =
-      len < leg.tx.first_segment_len || headers_add_up(leg.tx.segment_bytes, leg.len, leg.segments);
+  leg.tx.all_segments_seen = len < leg.tx.first_segment_len ||
+                             headers_add_up(leg.tx.segment_bytes, leg.tx.last_len, leg.segments);
 }
 
 // May a packet whose equal segments add up have one more of `len` bytes?
 bool may_go_on(const LiveLeg& leg, std::uint32_t len) {
   const std::uint64_t sum = leg.tx.segment_bytes + len;
-  if (len < leg.tx.first_segment_len) return headers_add_up(sum, leg.len, leg.segments + 1);
-  return len == leg.tx.first_segment_len && sum <= leg.len + leg.segments * kMostHeaders;
+  if (len < leg.tx.first_segment_len) return headers_add_up(sum, leg.tx.last_len, leg.segments + 1);
+  return len == leg.tx.first_segment_len &&
+         sum <= leg.tx.last_len + leg.segments * kMostSegmentHeaders;
 }
 
 bool on_its_way(const LiveLeg& leg) {
@@ -57,27 +58,62 @@ bool on_its_way(const LiveLeg& leg) {
 
 }  // namespace
 
+// Nobody has freed what a device has: it is still that packet, with more headers, perhaps.
+bool Sender::may_be_kept(const LegTable::Found& found, DeviceId device, std::uint32_t len) const {
+  constexpr std::uint32_t kMostOuterHeaders = 200;
+  const LiveLeg& leg = *found.leg;
+  return !found.segment && sees_frees_ && leg.tx.last_device != device && len >= leg.tx.last_len &&
+         len <= leg.tx.last_len + kMostOuterHeaders;
+}
+
+Sender::OpenStart* Sender::open_start(Cpu& cpu, SkbAddr address, const LiveLeg& leg) {
+  const auto open = std::find_if(
+      cpu.starts.rbegin(), cpu.starts.rend(),
+      [&](const OpenStart& start) { return start.skbaddr == address && start.leg.get() == &leg; });
+  return open == cpu.starts.rend() ? nullptr : &*open;
+}
+Sender::OpenStart* Sender::open_start(SkbAddr address, const LiveLeg& leg) {
+  for (Cpu& cpu : cpus_) {
+    if (OpenStart* open = open_start(cpu, address, leg); open != nullptr) return open;
+  }
+  return nullptr;
+}
+
 bool Sender::is_stacked(const EventHeader& header, const LegTable::Found& found, SkbAddr address,
-                        DeviceId device) {
+                        DeviceId device, std::uint32_t len) {
   LiveLeg* leg = found.leg;
   if (leg == nullptr || leg->direction != LegDirection::tx) return false;
-  std::vector<OpenStart>& starts = cpu(header.cpu).starts;
-  const auto upper = std::find_if(starts.rbegin(), starts.rend(), [&](const OpenStart& open) {
-    return open.skbaddr == address && open.leg.get() == leg;
-  });
-  if (upper == starts.rend()) return false;
+  const bool kept = may_be_kept(found, device, len);
+  if (kept && leg->tx.sent) {
+    leg->tx.sent = false;
+    leg->stages.clear(Stage::xmit);
+    pass_on(*leg, device, len);
+    return true;
+  }
+  OpenStart* upper = open_start(cpu(header.cpu), address, *leg);
+  // A worker on another CPU sends it before the device has said that it took it.
+  if (upper == nullptr && kept && leg->tx.starts_open > 0) upper = open_start(address, *leg);
+  if (upper == nullptr) return false;
   if (!std::exchange(upper->passed_on, true)) --leg->tx.starts_open;
-  stacked_.learn(leg->tx.last_device, device);
-  if (!found.segment) {
-    ++leg->hops;
-    leg->tx.last_device = device;
-    leg->stages.clear(Stage::start);
+  if (found.segment) {
+    stacked_.learn(leg->tx.last_device, device);
+  } else {
+    pass_on(*leg, device, len);
   }
   return true;
 }
 
+void Sender::pass_on(LiveLeg& leg, DeviceId device, std::uint32_t len) {
+  stacked_.learn(leg.tx.last_device, device);
+  ++leg.hops;
+  leg.tx.last_device = device;
+  leg.tx.last_len = len;
+  leg.stages.clear(Stage::start);
+}
+
 void Sender::queued(LiveLeg& leg, const EventHeader& header, DeviceId device) {
   leg.tx.last_device = device;
+  leg.tx.last_len = leg.len;
   leg.stages.set(Stage::queue, header.time);
 }
 

@@ -4,7 +4,9 @@
 // net_dev_start_xmit of that address on its CPU, never with the address table (xmit_one(),
 // net/core/dev.c). A second net_dev_queue of the address between the two is a stacked device (VLAN,
 // tunnel, bridge), not a birth: the driver's start and last word are those of the device below, and
-// it may wait in that one's queue after the upper one's net_dev_xmit. Software GSO:
+// it may wait in that one's queue after the upper one's net_dev_xmit. Others keep it for a thread
+// that encrypts it or a tasklet, and send the same skb by the device below when net_dev_xmit is
+// long past (wg_packet_tx_worker(), drivers/net/wireguard/send.c; ifb_ri_tasklet()). Software GSO:
 // validate_xmit_skb() segments and frees the queued skb with consume_skb, then sends skbs nobody
 // queued; they are this packet's segments until their bytes are its bytes. lo and veth hand the
 // very same skb to the receiver: its free is none of ours.
@@ -38,12 +40,14 @@ class Sender {
   // Is a net_dev_queue, who has its address is found, that of a stacked device? Then nothing new is
   // born.
   bool is_stacked(const EventHeader& header, const LegTable::Found& found, SkbAddr address,
-                  DeviceId device);
+                  DeviceId device, std::uint32_t len);
   void queued(LiveLeg& leg, const EventHeader& header, DeviceId device);
   void enqueue(const EventHeader& header, const QdiscEnqueue& event);
   void dequeue(const EventHeader& header, const QdiscDequeue& event);
   void start(const EventHeader& header, const NetDevStartXmit& event);
   void xmit(const EventHeader& header, const NetDevXmit& event);
+  // The trace tells when an skb is freed, whosever it is.
+  void sees_frees() { sees_frees_ = true; }
   // The skb of a sent leg was freed, without complaint.
   void freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address);
   // kfree_skb of it.
@@ -71,6 +75,10 @@ class Sender {
   [[gnu::noinline]] LiveLeg* take_segment(Cpu& own, SkbAddr address, DeviceId device,
                                           std::uint32_t len);
   LiveLeg* take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std::uint32_t len);
+  void pass_on(LiveLeg& leg, DeviceId device, std::uint32_t len);
+  bool may_be_kept(const LegTable::Found& found, DeviceId device, std::uint32_t len) const;
+  static OpenStart* open_start(Cpu& cpu, SkbAddr address, const LiveLeg& leg);
+  [[gnu::noinline]] OpenStart* open_start(SkbAddr address, const LiveLeg& leg);
   void accepted(const EventHeader& header, LiveLeg& leg, bool segment, std::int32_t rc);
   [[gnu::noinline]] void expect_segments(EventHeader header, LiveLeg& leg);
   void close_if_gone(LiveLeg& leg);
@@ -79,6 +87,7 @@ class Sender {
   Devices& devices_;
   StackedDevices& stacked_;
   bool has_start_xmit_;
+  bool sees_frees_ = false;
   PerCpu<Cpu> cpus_;
   SendCounters counters_;
 };

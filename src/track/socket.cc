@@ -18,6 +18,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.bytes.clear();
   socket.datagrams.clear();
   socket.early_reads.clear();
+  socket.subflows.clear();
   sockets_.emplace(key, &socket);
   recent_[place(key)] = &socket;
   return socket;

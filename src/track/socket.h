@@ -85,6 +85,7 @@ struct Socket {
   Fifo<QueuedBytes> bytes;
   Fifo<LegRef> datagrams;
   Fifo<EarlyRead> early_reads;
+  std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 
 // By the address of the struct sock where events tell it, else by its cookie. Kernel addresses have

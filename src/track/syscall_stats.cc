@@ -102,7 +102,8 @@ void SyscallStats::leave(const EventHeader& header, std::int64_t number, std::in
 }
 
 void SyscallStats::returned_only(TaskCalls& its, std::int64_t nr, std::int64_t ret) {
-  if (its.life->born && ret == 0 && makes_child(names_.known(nr))) {
+  // Whoever made the call got a pid: this is the child, born here or before the capture.
+  if (ret == 0 && makes_child(names_.known(nr))) {
     ++children_;
     its.any = true;
     return;

@@ -13,9 +13,25 @@
 
 namespace skbtrail::track {
 
-// Bytes a task has taken from an skb; not yet known whether it only peeked.
-struct PendingCopy {
+// A task's last sleep, and how it ended.
+struct Sleep {
+  Nanoseconds slept_at = 0;
+  std::string_view slept_in;
+  Nanoseconds woken_at = 0;  // the last sched_waking that found it asleep, or falling asleep
+  Nanoseconds ran_at = 0;    // the last switch to it
+};
+
+// A task takes something: when and where, and how it came to be awake.
+struct Taking {
   Nanoseconds time = 0;
+  CpuId cpu = 0;
+  Sleep sleep;
+};
+
+// Bytes a task has taken from an skb; not yet known whether it only peeked. Until that is, it may
+// have slept again, and be somewhere else.
+struct PendingCopy {
+  Taking taking;
   std::uint32_t len = 0;
   SkbAddr skbaddr{};
   LegRef leg;                // whose address it was, when that was known
@@ -24,26 +40,24 @@ struct PendingCopy {
 
 struct Task {
   Pid pid = 0;
-  CpuId cpu = 0;          // where it last copied, or freed what it had read
   std::string_view call;  // the system call it is in, "" outside
   std::int64_t call_nr = 0;
   bool call_told_raw = false;  // by raw_syscalls first
   Nanoseconds call_entered = 0;
   bool in_call = false;
   bool makes_calls = false;  // a call of it was seen: its returns will be seen, too
+  bool called = false;       // since the last gap: was on a CPU then
   bool peeking = false;      // the call has MSG_PEEK
   bool slept = false;        // is off its CPU and waits for something
-  Nanoseconds slept_at = 0;
-  std::string_view slept_in;
-  Nanoseconds woken_at = 0;  // the last sched_waking that found it asleep, or falling asleep
+  Sleep sleep;
   // A sched_waking that found it awake. It may have decided to sleep and be about to leave its CPU:
   // then the next thing it does is that.
   Nanoseconds woken_early_at = 0;
   LegRef woken_early_by;
-  Nanoseconds ran_at = 0;             // the last switch to it
   bool datagram_freed = false;        // in this call a datagram's own end has told of its delivery
+  bool another_freed = false;         // in this call: what it reads is no packet here
   std::uint64_t adjusted_socket = 0;  // whose tcp_rcv_space_adjust came last in this call
-  Nanoseconds adjusted_at = 0;
+  Taking adjusted;
   std::uint64_t early_socket = 0;  // which it read in this call before a datagram was announced
   std::uint32_t gaps = 0;
   std::vector<LegRef> woken_by;  // legs whose data woke it, until it runs

@@ -5,49 +5,49 @@
 namespace skbtrail::track {
 namespace {
 
-struct Row {
+struct Kind {
   std::string_view prefix;  // of comm
   ThreadKind kind;
 };
 
 // A capture does not say who is a child of kthreadd. Names: 5.4 to 6.18.
 constexpr std::array kRows{
-    Row{"ksoftirqd/", ThreadKind::ksoftirqd},  // softirq_threads, kernel/softirq.c
-    Row{"ktimers/", ThreadKind::ksoftirqd},    // timer_thread, kernel/softirq.c (6.12, forced irqs)
-    Row{"napi/", ThreadKind::napi},            // napi_kthread_create(), net/core/dev.c
-    Row{"backlog_napi/", ThreadKind::napi},    // backlog_threads, net/core/dev.c (6.10)
-    Row{"kworker/", ThreadKind::kernel},       // create_worker(), kernel/workqueue.c
-    Row{"irq/", ThreadKind::kernel},           // setup_irq_thread(), kernel/irq/manage.c
-    Row{"migration/", ThreadKind::kernel},     // cpu_stop_threads, kernel/stop_machine.c
-    Row{"cpuhp/", ThreadKind::kernel},         // cpuhp_threads, kernel/cpu.c
-    Row{"idle_inject/", ThreadKind::kernel},   // drivers/powercap/idle_inject.c
-    Row{"rcu_", ThreadKind::kernel},           // kernel/rcu
-    Row{"rcub/", ThreadKind::kernel},
-    Row{"rcuc/", ThreadKind::kernel},
-    Row{"rcuog/", ThreadKind::kernel},
-    Row{"rcuo", ThreadKind::kernel},
-    Row{"kthreadd", ThreadKind::kernel},
-    Row{"kswapd", ThreadKind::kernel},
-    Row{"kcompactd", ThreadKind::kernel},
-    Row{"khugepaged", ThreadKind::kernel},
-    Row{"khungtaskd", ThreadKind::kernel},
-    Row{"ksmd", ThreadKind::kernel},
-    Row{"kauditd", ThreadKind::kernel},
-    Row{"kdevtmpfs", ThreadKind::kernel},
-    Row{"oom_reaper", ThreadKind::kernel},
-    Row{"watchdogd", ThreadKind::kernel},
-    Row{"pool_workqueue_", ThreadKind::kernel},
-    Row{"jbd2/", ThreadKind::kernel},  // a thread per ext4 journal
-    Row{"xfsaild/", ThreadKind::kernel},
-    Row{"scsi_eh_", ThreadKind::kernel},
-    Row{"hwrng", ThreadKind::kernel},
+    Kind{"ksoftirqd/", ThreadKind::ksoftirqd},  // softirq_threads, kernel/softirq.c
+    Kind{"ktimers/", ThreadKind::ksoftirqd},   // timer_thread, kernel/softirq.c (6.12, forced irqs)
+    Kind{"napi/", ThreadKind::napi},           // napi_kthread_create(), net/core/dev.c
+    Kind{"backlog_napi/", ThreadKind::napi},   // backlog_threads, net/core/dev.c (6.10)
+    Kind{"kworker/", ThreadKind::kernel},      // create_worker(), kernel/workqueue.c
+    Kind{"irq/", ThreadKind::kernel},          // setup_irq_thread(), kernel/irq/manage.c
+    Kind{"migration/", ThreadKind::kernel},    // cpu_stop_threads, kernel/stop_machine.c
+    Kind{"cpuhp/", ThreadKind::kernel},        // cpuhp_threads, kernel/cpu.c
+    Kind{"idle_inject/", ThreadKind::kernel},  // drivers/powercap/idle_inject.c
+    Kind{"rcu_", ThreadKind::kernel},          // kernel/rcu
+    Kind{"rcub/", ThreadKind::kernel},
+    Kind{"rcuc/", ThreadKind::kernel},
+    Kind{"rcuog/", ThreadKind::kernel},
+    Kind{"rcuo", ThreadKind::kernel},
+    Kind{"kthreadd", ThreadKind::kernel},
+    Kind{"kswapd", ThreadKind::kernel},
+    Kind{"kcompactd", ThreadKind::kernel},
+    Kind{"khugepaged", ThreadKind::kernel},
+    Kind{"khungtaskd", ThreadKind::kernel},
+    Kind{"ksmd", ThreadKind::kernel},
+    Kind{"kauditd", ThreadKind::kernel},
+    Kind{"kdevtmpfs", ThreadKind::kernel},
+    Kind{"oom_reaper", ThreadKind::kernel},
+    Kind{"watchdogd", ThreadKind::kernel},
+    Kind{"pool_workqueue_", ThreadKind::kernel},
+    Kind{"jbd2/", ThreadKind::kernel},  // a thread per ext4 journal
+    Kind{"xfsaild/", ThreadKind::kernel},
+    Kind{"scsi_eh_", ThreadKind::kernel},
+    Kind{"hwrng", ThreadKind::kernel},
 };
 
 }  // namespace
 
 ThreadKind thread_kind(std::string_view comm) {
   // Most names are those of programs: few begin with a letter of the table's.
-  for (const Row& row : kRows) {
+  for (const Kind& row : kRows) {
     if (comm.starts_with(row.prefix)) return row.kind;
   }
   return ThreadKind::user;

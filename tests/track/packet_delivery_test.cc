@@ -88,7 +88,9 @@ class PacketDelivery : public ::testing::Test {
   track::Devices devices;
   track::Comms comms{"17 ksoftirqd/0\n100 wrk\n200 nginx\n"};
   track::SyscallNames calls{"Linux host 6.12 x86_64"};
-  Symbols symbols;
+  static constexpr std::uint64_t kUdpRecvmsg = 0xffffffff81000010;
+  static constexpr std::uint64_t kElsewhere = 0xffffffff81001010;
+  Symbols symbols{"ffffffff81000000 T udp_recvmsg\nffffffff81001000 T unix_stream_read_generic\n"};
   track::DropReasons reasons{{}};
   track::Flows flows;
   PacketRecorder recorder;
@@ -170,6 +172,48 @@ TEST_F(PacketDelivery, the_backlog_coalesces_too) {
   EXPECT_EQ(leg(4).outcome, Outcome::open);
 }
 
+// Twelve segments with headers of 42 bytes would have as many bytes: headers are made of words.
+TEST_F(PacketDelivery, the_backlog_coalesces_whole_segments_with_a_short_one) {
+  enter(50);
+  for (std::uint64_t i = 1; i <= 12; ++i) stack(100 + i, skb(i), 1448);
+  stack(113, skb(13), 120);
+  tracker.on(reader(200), probe(skb(1), 12 * 1448 + 120));
+  tracker.on(reader(201), ready(kTcp));
+  copy(300, skb(1), 12 * 1448 + 120);
+  recv_length(310, 12 * 1448 + 120);
+  exit(320, 12 * 1448 + 120);
+  tracker.finish();
+  for (std::uint64_t id = 1; id <= 13; ++id) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+  }
+}
+
+// Nine segments with headers of 44 bytes would have as many bytes as those ten. Once it is known
+// how long the connection's headers are, that is no question.
+TEST_F(PacketDelivery, the_backlog_coalesces_segments_with_headers_as_before) {
+  const std::array<std::uint8_t, 16> address{2, 0, 80, 0, 10, 0, 0, 1};  // AF_INET, 10.0.0.1
+  const auto coalesced = [&](Nanoseconds time, std::uint64_t from, std::uint32_t last) {
+    for (std::uint64_t i = 0; i < 9; ++i) stack(time + i, skb(from + i), 1448);
+    stack(time + 9, skb(from + 9), last);
+    const std::uint32_t bytes = 9 * 1448 + last;
+    TcpProbe event = probe(skb(from), bytes);
+    event.saddr = event.daddr = address;
+    tracker.on(reader(time + 100), event);
+    tracker.on(reader(time + 101), ready(kTcp));
+    copy(time + 200, skb(from), bytes);
+    recv_length(time + 210, static_cast<std::int32_t>(bytes));
+    exit(time + 220, static_cast<std::int32_t>(bytes));
+    enter(time + 230);
+  };
+  enter(50);
+  coalesced(100, 1, 1448);
+  coalesced(1100, 11, 72);
+  tracker.finish();
+  for (std::uint64_t id = 1; id <= 20; ++id) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+  }
+}
+
 // The CPU that made the skb frees it in a softirq (skb_defer_free_flush(), 6.18).
 TEST_F(PacketDelivery, a_datagram_freed_elsewhere_before_its_call_returns) {
   enter(50);
@@ -212,7 +256,67 @@ TEST_F(PacketDelivery, a_datagram_read_before_it_is_announced) {
     EXPECT_EQ(time(leg(id), Stage::ret), copied_and_returned[id - 1][1]) << id;
     EXPECT_EQ(leg(id).confidence, Confidence::socket) << id;
     EXPECT_EQ(leg(id).call, id == 2 ? "recvmsg" : "recvfrom") << id;
+    EXPECT_EQ(leg(id).reader_cpu, kReaderCpu) << id;
   }
+}
+
+// The same where the reader's free names it (up to 6.17): what is announced next is no other one.
+TEST_F(PacketDelivery, a_datagram_freed_by_its_reader_before_it_is_announced) {
+  tracker.on(at(10), NetifReceiveSkb{skb(9), 128, "eth0"});
+  tracker.on(at(20), ready(kUdp));
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(101), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(reader(110), ConsumeSkb{skb(1)});
+  recv_length(111, 100, kUdp);
+  exit(112, 100);
+  tracker.on(at(115), ready(kUdp));
+  tracker.on(at(120), ready(kUdp));
+  enter(130);
+  tracker.on(reader(140), ConsumeSkb{skb(2)});
+  recv_length(141, 100, kUdp);
+  exit(150, 100);
+  tracker.on(at(200), NetifReceiveSkb{skb(3), 128, "eth0"});
+  enter(205, "write");
+  tracker.on(reader(210), ConsumeSkb{skb(3)});  // not by a call that reads
+  exit(220, 100);
+  tracker.on(at(300), NetifReceiveSkb{skb(4), 128, "eth0"});
+  tracker.on(at(310), ready(kUdp));
+  EXPECT_EQ(leg(2).outcome, Outcome::delivered);
+  EXPECT_EQ(time(leg(2), Stage::copy), 110U);
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+  EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+  EXPECT_EQ(time(leg(3), Stage::ready), 120U);
+  EXPECT_EQ(leg(4).outcome, Outcome::consumed);
+  tracker.finish();
+  EXPECT_EQ(time(leg(5), Stage::ready), 310U);
+}
+
+// It had been announced: what comes next is the next one's.
+TEST_F(PacketDelivery, a_datagram_that_was_announced_is_not_announced_again) {
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(101), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(reader(115), ConsumeSkb{skb(1)});
+  tracker.on(at(120), ready(kUdp));
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ready), 110U);
+  EXPECT_EQ(time(leg(2), Stage::ready), 120U);
+}
+
+// A driver's own address comes back before the socket of the one that was read is announced.
+TEST_F(PacketDelivery, what_is_received_later_is_announced_for_itself) {
+  tracker.on(at(10), NetifReceiveSkb{skb(9), 128, "eth0"});
+  tracker.on(at(20), ready(kUdp));
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(reader(110), ConsumeSkb{skb(1)});  // its sk_data_ready is lost, or it had none
+  exit(112, 100);
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(at(210), ready(kUdp));
+  tracker.finish();
+  EXPECT_EQ(time(leg(3), Stage::ready), 210U);
 }
 
 // It was there before the capture began.
@@ -244,6 +348,52 @@ TEST_F(PacketDelivery, the_packet_wakes_its_reader) {
   EXPECT_EQ(time(leg(1), Stage::wake), 110U);
   EXPECT_EQ(time(leg(1), Stage::run), 120U);
   EXPECT_EQ(leg(1).blocked_call, "recvfrom");
+}
+
+// With MSG_WAITALL: what it did later is not how it came to what it had read.
+TEST_F(PacketDelivery, a_reader_may_sleep_between_two_copies_of_a_call) {
+  enter(50);
+  arrive(100, skb(1), 100);
+  copy(110, skb(1), 100);
+  switched(120, kReader, kSleeps, 0);
+  arrive(200, skb(2), 100);
+  tracker.on(at(210), SchedWaking{kReader});
+  switched(220, 0, 0, kReader);
+  copy(230, skb(2), 100);
+  recv_length(240, 200);
+  exit(250, 200);
+  for (const Stage stage : {Stage::wake, Stage::run, Stage::blocked}) {
+    EXPECT_FALSE(leg(1).stages.has(stage)) << track::name(stage);
+  }
+  EXPECT_EQ(time(leg(1), Stage::copy), 110U);
+  EXPECT_EQ(time(leg(2), Stage::blocked), 120U);
+  EXPECT_EQ(time(leg(2), Stage::wake), 210U);
+  EXPECT_EQ(time(leg(2), Stage::run), 220U);
+}
+
+TEST_F(PacketDelivery, a_reader_may_lose_its_cpu_before_its_call_returns) {
+  enter(50);
+  switched(60, kReader, kSleeps, 0);
+  tracker.on(at(70), SchedWaking{kReader});
+  arrive(100, skb(1), 100);
+  switched(120, 0, 0, kReader);
+  copy(130, skb(1), 100);
+  switched(140, kReader, 0, 0);
+  tracker.on(at(150, 3, kTask, 0), [] {
+    SchedSwitch back;
+    back.next_pid = kReader;
+    return back;
+  }());
+  tracker.on(at(160, 3, kTask, kReader), [] {
+    SockRecvLength event;
+    event.sk = kSocket;
+    event.protocol = kTcp;
+    event.ret = 100;
+    return event;
+  }());
+  exit(170, 100);
+  EXPECT_EQ(time(leg(1), Stage::run), 120U);
+  EXPECT_EQ(leg(1).reader_cpu, kReaderCpu) << "where it copied";
 }
 
 // try_to_wake_up() finds it on its CPU, past the point of no return.
@@ -289,6 +439,195 @@ TEST_F(PacketDelivery, who_sleeps_outside_a_wait_for_sockets_was_not_blocked) {
   exit(550, 100);
   EXPECT_FALSE(leg(1).stages.has(Stage::blocked));
   EXPECT_EQ(time(leg(1), Stage::run), 510U);
+}
+
+// No event of a thread is told of before it ran: it was on a CPU when the capture began.
+TEST_F(PacketDelivery, a_reader_that_makes_calls_is_awake) {
+  enter(50);
+  arrive(100, skb(1), 100);
+  tracker.on(at(110), SchedWaking{kReader});
+  copy(130, skb(1), 100);
+  recv_length(140, 100);
+  exit(150, 100);
+  EXPECT_FALSE(leg(1).stages.has(Stage::wake));
+}
+
+TEST_F(PacketDelivery, a_reader_that_was_never_seen_was_asleep) {
+  arrive(100, skb(1), 100);
+  tracker.on(at(110), SchedWaking{kReader});
+  switched(120, 0, 0, kReader);
+  copy(130, skb(1), 100);
+  recv_length(140, 100);
+  exit(150, 100);
+  EXPECT_EQ(time(leg(1), Stage::wake), 110U);
+}
+
+// sock_def_readable() wakes who waits at once, or nobody.
+TEST_F(PacketDelivery, what_a_task_wakes_later_is_not_its_last_segments_doing) {
+  const auto made_ready = [&](Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), NetifReceiveSkb{skb(number), 100 + kHeaders, "eth0"});
+    tracker.on(reader(time + 1), probe(skb(number), 100));
+    tracker.on(reader(time + 2), ready(kTcp));
+  };
+  const auto wakes = [&](Nanoseconds time) { tracker.on(reader(time), SchedWaking{300}); };
+  enter(90, "write");
+  made_ready(100, 1);
+  wakes(105);
+  made_ready(200, 2);
+  exit(205, 10);
+  wakes(210);
+  made_ready(300, 3);
+  switched(305, kReader, 0, 0);
+  wakes(310);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::wake), 105U);
+  EXPECT_FALSE(leg(2).stages.has(Stage::wake));
+  EXPECT_FALSE(leg(3).stages.has(Stage::wake));
+}
+
+// Two sockets of a multicast group: the first gets a clone, the last the skb.
+TEST_F(PacketDelivery, the_last_socket_of_a_multicast_group_has_the_packet) {
+  constexpr SockAddr kOther{0xffff888200001000};
+  constexpr Pid kOtherReader = 300;
+  const auto announce = [&](Nanoseconds time, SockAddr sk) {
+    SkDataReady event = ready(kUdp);
+    event.skaddr = sk;
+    tracker.on(at(time), event);
+  };
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  announce(110, kOther);
+  tracker.on(at(115), SchedWaking{kOtherReader});
+  switched(118, 0, 0, kOtherReader);
+  announce(120, kSocket);
+  announce(121, kSocket);  // of the same socket's, it is another one
+  tracker.on(at(125), SchedWaking{kReader});
+  SockRecvLength other;
+  other.sk = kOther;
+  other.protocol = kUdp;
+  other.ret = 100;
+  tracker.on(at(130, 0, kTask, kOtherReader), other);
+  EXPECT_FALSE(recorder.packets.size());
+  switched(140, 0, 0, kReader);
+  recv_length(150, 100, kUdp);
+  exit(160, 100);
+  EXPECT_EQ(leg(1).pid, kReader);
+  EXPECT_EQ(time(leg(1), Stage::ready), 120U);
+  EXPECT_EQ(time(leg(1), Stage::wake), 125U);
+  EXPECT_EQ(time(leg(1), Stage::run), 140U);
+  EXPECT_EQ(leg(1).confidence, Confidence::socket);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+}
+
+// The clone's reader is faster than the packet's way to the last socket: it frees another skb.
+TEST_F(PacketDelivery, who_reads_a_clone_has_not_read_the_packet) {
+  constexpr SockAddr kOther{0xffff888200001000};
+  constexpr Pid kOtherReader = 300;
+  const EventHeader other_reader = at(120, 2, kTask, kOtherReader);
+  SysEnter call;
+  call.family_member = "recvfrom";
+  const auto announce = [&](Nanoseconds time, SockAddr sk) {
+    SkDataReady event = ready(kUdp);
+    event.skaddr = sk;
+    tracker.on(at(time), event);
+  };
+  const auto reads_clone = [&] {
+    SockRecvLength read;
+    read.sk = kOther;
+    read.protocol = kUdp;
+    read.ret = 100;
+    tracker.on(other_reader, call);
+    tracker.on(other_reader, ConsumeSkb{skb(9), kUdpRecvmsg});
+    tracker.on(other_reader, read);
+  };
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  announce(110, kOther);
+  reads_clone();
+  tracker.on(other_reader, SysExit{});
+  announce(130, kSocket);
+  enter(140);
+  tracker.on(reader(150), ConsumeSkb{skb(1), kUdpRecvmsg});
+  recv_length(160, 100, kUdp);
+  exit(170, 100);
+  EXPECT_EQ(leg(1).pid, kReader);
+  EXPECT_EQ(time(leg(1), Stage::ready), 130U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+  // Even before the clone is announced.
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  reads_clone();
+  announce(210, kOther);
+  announce(230, kSocket);
+  enter(240);
+  tracker.on(reader(250), ConsumeSkb{skb(2), kUdpRecvmsg});
+  recv_length(260, 100, kUdp);
+  exit(270, 100);
+  EXPECT_EQ(leg(2).pid, kReader);
+}
+
+// The mark is the call's, and a read's: another skb's end elsewhere tells nothing.
+TEST_F(PacketDelivery, another_skbs_end_tells_nothing_of_the_next_read) {
+  const auto read_by_order = [&](Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), NetifReceiveSkb{skb(number), 128, "eth0"});
+    tracker.on(at(time + 1), ready(kUdp));
+    enter(time + 10);
+    recv_length(time + 11, 100, kUdp);
+    exit(time + 12, 100);
+    return leg(number).outcome;
+  };
+  enter(50);
+  tracker.on(reader(51), ConsumeSkb{skb(90), kUdpRecvmsg});
+  exit(52, 0);
+  EXPECT_EQ(read_by_order(100, 1), Outcome::delivered) << "another call's";
+  enter(150);
+  tracker.on(reader(151), ConsumeSkb{skb(91), kElsewhere});
+  EXPECT_EQ(read_by_order(200, 2), Outcome::delivered) << "of another kind";
+}
+
+// What the clone's arrival did is not the packet's doing.
+TEST_F(PacketDelivery, who_is_woken_for_a_clone_does_not_run_for_the_packet) {
+  constexpr Pid kOtherReader = 300;
+  SysEnter wait;
+  wait.family_member = "epoll_wait";
+  tracker.on(at(5, kReaderCpu, kTask, kOtherReader), wait);
+  enter(10);
+  switched(20, kOtherReader, kSleeps, kReader);
+  SkDataReady other = ready(kUdp);
+  other.skaddr = SockAddr{0xffff888200001000};
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), other);
+  tracker.on(at(115), SchedWaking{kOtherReader});
+  tracker.on(at(120), ready(kUdp));
+  switched(130, 0, 0, kOtherReader);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ready), 120U);
+  for (const Stage stage : {Stage::wake, Stage::run, Stage::blocked}) {
+    EXPECT_FALSE(leg(1).stages.has(stage)) << track::name(stage);
+  }
+  EXPECT_EQ(leg(1).blocked_call, "");
+}
+
+// Its calls are not recorded: what it frees without having been told of is not read.
+TEST_F(PacketDelivery, a_task_without_calls_reads_what_lies_in_a_socket) {
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(reader(120), ConsumeSkb{skb(1)});
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(reader(220), ConsumeSkb{skb(2)});
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+  EXPECT_EQ(leg(2).outcome, Outcome::consumed);
+}
+
+// In a gap it may have gone to sleep.
+TEST_F(PacketDelivery, after_a_gap_nobody_knows_who_is_awake) {
+  enter(50);
+  tracker.on_loss({1, 60, 70, 1});
+  arrive(100, skb(1), 100);
+  tracker.on(at(110), SchedWaking{kReader});
+  switched(120, 0, 0, kReader);
+  copy(130, skb(1), 100);
+  recv_length(140, 100);
+  exit(150, 100);
+  EXPECT_EQ(time(leg(1), Stage::wake), 110U);
 }
 
 // As a guest had it: the task had locked its socket when the first packet came, and works on it as

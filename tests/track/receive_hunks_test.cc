@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "track/hunk_recorder.h"
 #include "track/poll_stats.h"
 #include "track/scripted_events.h"
 
@@ -12,11 +13,6 @@ namespace {
 using track::Outcome;
 using track::ReceiveHunk;
 using track::Root;
-
-struct HunkRecorder : track::HunkSink {
-  std::vector<ReceiveHunk> hunks;
-  void hunk(const ReceiveHunk& hunk) override { hunks.push_back(hunk); }
-};
 
 class Hunks : public ::testing::Test, protected TrackerScript {
  protected:
@@ -152,6 +148,27 @@ TEST_F(Hunks, a_busy_polling_task_is_its_own_root) {
   EXPECT_EQ(recorder.hunks[0].pid, 200);
 }
 
+// A program that writes to a tun device.
+TEST_F(Hunks, what_a_task_receives_in_one_call_is_a_hunk) {
+  const auto in_task = [](Nanoseconds time) { return at(time, 0, kTask, 200); };
+  const auto write = [&](Nanoseconds time, SkbAddr address) {
+    tracker.on(in_task(time), NetifReceiveSkb{{address, 100, "tun0"}});
+  };
+  write(100, skb(1));
+  write(110, skb(2));
+  tracker.on(in_task(120), SysExit{});
+  write(500, skb(3));
+  tracker.on(in_task(510), SysExit{});
+  SchedSwitch event;
+  event.prev_pid = 200;
+  write(600, skb(4));
+  tracker.on(in_task(610), event);
+  write(700, skb(5));
+  ASSERT_EQ(finished().size(), 4U);
+  EXPECT_EQ(recorder.hunks[0].packets.size(), 2U);
+  for (const ReceiveHunk& hunk : recorder.hunks) EXPECT_EQ(hunk.root, Root::task);
+}
+
 TEST_F(Hunks, a_hop_is_no_packet_of_its_own) {
   softirq(100);
   receive(110, skb(1), 60, "eth0");
@@ -163,6 +180,22 @@ TEST_F(Hunks, a_hop_is_no_packet_of_its_own) {
   EXPECT_EQ(counters().receives, 2U);
   EXPECT_EQ(counters().births, 1U);
   EXPECT_EQ(counters().hops, 1U);
+}
+
+// What it became is not known when its hunk is printed; where it went on to is.
+TEST_F(Hunks, an_open_packet_has_its_hops) {
+  softirq(100);
+  receive(110, skb(1), 60, "eth0");
+  receive(115, skb(2), 60, "eth0");
+  receive(120, skb(1), 60, "br0");
+  softirq_exit(140);
+  softirq(200 + track::ReceiveHunks::kSettleTime);
+  softirq_exit(210 + track::ReceiveHunks::kSettleTime);
+  ASSERT_EQ(recorder.hunks.size(), 1U);
+  ASSERT_EQ(recorder.hunks[0].packets.size(), 2U);
+  EXPECT_EQ(recorder.hunks[0].packets[0].outcome, Outcome::open);
+  EXPECT_EQ(recorder.hunks[0].packets[0].hops, 1U);
+  EXPECT_EQ(recorder.hunks[0].packets[1].hops, 0U);
 }
 
 // The second one took the address of the first, which was freed without an event.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "track/scripted_events.h"
 
 namespace skbtrail::test {
@@ -250,6 +252,44 @@ TEST_F(Receive, gro_may_merge_what_tunnels_unpacked) {
   EXPECT_EQ(legs.rx[1].segments, 1U);
 }
 
+// Before 6.12 tcp_probe names no skb: a task works on what waited for it, while another packet of
+// its connection waits for the tunnel's poll.
+TEST_F(Receive, what_waits_for_a_tunnels_poll_has_not_come_to_a_socket) {
+  const std::array<std::uint8_t, 16> address{2, 0, 80, 0, 10, 0, 0, 1};  // AF_INET, 10.0.0.1
+  const auto acked = [&](Nanoseconds time, std::uint8_t flags) {
+    TcpProbe event;
+    event.sock_cookie = 5;
+    event.saddr = event.daddr = address;
+    tracker.on(at(time, 0, flags, 200), event);
+  };
+  const auto unpack = [this](Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), NapiGroReceiveEntry{{{skb(number), 52, "vxlan0"}, false, kIpv4}});
+    NapiGroReceiveExit leave;
+    leave.ret = kGroNormal;
+    tracker.on(at(time + 1), leave);
+    receive(time + 2, skb(number), 52, "vxlan0");
+  };
+  queue(50, skb(9), 66, "vxlan0", kTask);
+  tracker.on(at(51, 0, kTask), NetDevStartXmit{{skb(9), 66, "vxlan0"}});
+  queue(52, skb(9), 116, "eth0", kTask);
+  softirq(100);
+  receive(110, skb(1), 102, "eth0");
+  unpack(120, 1);
+  acked(130, kSoftirq);
+  receive(140, skb(2), 102, "eth0");
+  softirq_exit(150);
+  acked(160, kTask);
+  softirq(200);
+  unpack(210, 2);
+  acked(220, kSoftirq);
+  softirq_exit(230);
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(3).last.hops, 1U);
+  EXPECT_EQ(packets.with_id(3).last.outcome, Outcome::acked);
+  EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), 220U);
+  EXPECT_EQ(packets.with_id(3).last.confidence, Confidence::exact);
+}
+
 // A socket took its bytes and freed it without an event.
 TEST_F(Receive, a_packet_that_a_socket_has_taken_left_no_tunnel) {
   softirq(100);
@@ -355,7 +395,7 @@ TEST_F(Receive, a_vlans_tag_is_not_forwarded_as_data) {
 
 // What the NIC received and the VLAN sends may be the VLAN's own answer: 14 bytes longer, as a
 // forwarded packet would be.
-TEST_F(Receive, a_vlan_does_not_forward_what_its_nic_received_tagged) {
+TEST_F(Receive, a_vlan_answers_what_its_nic_received) {
   queue(10, skb(9), 74, "eth0.5");
   tracker.on(at(11), NetDevStartXmit{{skb(9), 74, "eth0.5"}});
   queue(12, skb(9), 74, "eth0");
@@ -367,8 +407,8 @@ TEST_F(Receive, a_vlan_does_not_forward_what_its_nic_received_tagged) {
   receive(125, skb(2), 56, "eth0");
   queue(130, skb(2), 66, "eth0.5");
   tracker.on(at(135), NapiGroReceiveEntry{{{skb(3), 52, "eth0"}, false, kIpv4}});
-  receive(140, skb(3), 52, "eth0");
-  queue(145, skb(3), 66, "eth0.5");  // without a tag: it is not the VLAN's
+  receive(140, skb(3), 73, "eth0");
+  queue(145, skb(3), 87, "eth0.5");
   tracker.on(at(150), NapiGroReceiveEntry{{{skb(4), 52, "eth0"}, true, kIpv4}});
   receive(155, skb(4), 52, "eth0");
   queue(160, skb(4), 66, "eth1");
@@ -406,6 +446,93 @@ TEST_F(Receive, an_answer_that_takes_the_address_of_an_ack_is_not_a_forward) {
   EXPECT_EQ(time(packets.with_id(1).first, Stage::proto), 130U);
   EXPECT_EQ(time(packets.with_id(2).first, Stage::proto), 140U);
   EXPECT_EQ(packets.with_id(3).first.outcome, Outcome::forwarded);
+}
+
+// A router with one arm, or what sends on by a device on top of the one it received by.
+TEST_F(Receive, a_packet_may_leave_by_where_it_came_from) {
+  queue(10, skb(9), 1000, "wg0");
+  tracker.on(at(11), NetDevStartXmit{{skb(9), 1000, "wg0"}});
+  queue(12, skb(9), 1074, "eth0");
+  softirq(100);
+  receive(110, skb(1), 72);
+  queue(111, skb(1), 86, "eth0");  // nothing says that it is no ACK's answer
+  receive(120, skb(2), 73);
+  queue(121, skb(2), 87, "eth0");
+  receive(130, skb(3), 72);
+  queue(131, skb(3), 86, "eth0");
+  receive(140, skb(4), 52);
+  queue(141, skb(4), 52, "wg0");  // another way
+  receive(150, skb(5), 500);
+  queue(151, skb(5), 500, "wg0");
+  receive(160, skb(6), 52);
+  queue(161, skb(6), 52, "wg0");
+  softirq_exit(170);
+  tracker.finish();
+  const auto outcome = [&](std::uint64_t id) { return packets.with_id(id).first.outcome; };
+  EXPECT_EQ(outcome(2), Outcome::unknown);
+  EXPECT_EQ(outcome(4), Outcome::forwarded);
+  EXPECT_EQ(outcome(5), Outcome::forwarded);
+  EXPECT_EQ(outcome(6), Outcome::unknown);
+  EXPECT_EQ(outcome(8), Outcome::forwarded);
+  EXPECT_EQ(outcome(9), Outcome::forwarded);
+}
+
+TEST_F(Receive, tcp_probe_tells_what_an_ack_by_where_it_came_from_answers) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  receive(111, skb(2), 1500);
+  const std::array<std::uint8_t, 16> some_address{};
+  TcpProbe event;
+  event.skbaddr = skb(2);
+  event.data_len = 1448;
+  event.sport = 80;
+  event.saddr = event.daddr = some_address;
+  tracker.on(at(120), event);
+  queue(130, skb(1), 66, "eth0");
+  receive(140, skb(3), 52);
+  queue(150, skb(3), 66, "eth0");
+  softirq_exit(160);
+  tracker.finish();
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::unknown);
+  EXPECT_EQ(packets.with_id(4).first.outcome, Outcome::forwarded);
+}
+
+// As a guest had it: the third ACK of a handshake is freed without an event, and the one that
+// answers the first data has its skb.
+TEST_F(Receive, what_opened_a_connection_is_not_forwarded) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  receive(111, skb(2), 98);
+  InetSockSetState event;
+  event.skaddr = SockAddr{7};
+  event.oldstate = 12;  // TCP_NEW_SYN_RECV
+  event.newstate = kTcpEstablished;
+  tracker.on(at(115), event);
+  probe(120, 46, std::nullopt);
+  queue(130, skb(1), 66, "eth0.5");
+  softirq_exit(160);
+  tracker.finish();
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::consumed);
+}
+
+// Seen in a guest: three segments in a batch, two of them end a connection, and its TIME_WAIT
+// answers the third.
+TEST_F(Receive, what_time_wait_answers_is_not_forwarded) {
+  softirq(100);
+  for (std::uint64_t i = 1; i <= 3; ++i) receive(110 + i, skb(i), 52);
+  probe(120, 0, std::nullopt);
+  tracker.on(at(121), NapiPoll{NapiAddr{1}, "eth0", 3, 64});
+  for (std::uint64_t i = 4; i <= 6; ++i) receive(130 + i, skb(i), 52);
+  InetSockSetState event;
+  event.skaddr = SockAddr{7};
+  event.oldstate = kTcpFinWait1;
+  event.newstate = kTcpFinWait2;
+  tracker.on(at(140), event);
+  queue(150, skb(5), 66, "eth0");
+  softirq_exit(160);
+  tracker.finish();
+  EXPECT_EQ(legs.rx[1].outcome, Outcome::unknown);
+  for (const Leg& leg : legs.rx) EXPECT_NE(leg.outcome, Outcome::forwarded);
 }
 
 // Seen in guests: the ACK's address comes back as its answer, or as a packet for another device.
@@ -467,6 +594,42 @@ TEST_F(Receive, a_packet_that_is_not_as_long_is_not_the_one_received) {
   EXPECT_EQ(legs.rx[0].outcome, Outcome::unknown);
 }
 
+// ------------------------------------------------------------------------------ in tasks
+
+// A program that writes to two tun devices.
+TEST_F(Receive, what_a_task_receives_in_another_call_is_no_hop) {
+  const auto in_task = [](Nanoseconds time) { return at(time, 0, kTask, 200); };
+  tracker.on(in_task(110), NetifReceiveSkb{{skb(1), 52, "tun0"}});
+  tracker.on(in_task(120), NetifReceiveSkb{{skb(1), 52, "br0"}});
+  tracker.on(in_task(130), SysExit{});
+  tracker.on(in_task(139), NetifReceiveSkbEntry{{{skb(1), 52, "tun1"}, false, kIpv4}});
+  tracker.on(in_task(140), NetifReceiveSkb{{skb(1), 52, "tun1"}});
+  SchedSwitch event;
+  event.prev_pid = 200;
+  tracker.on(in_task(150), event);
+  tracker.on(in_task(160), NetifReceiveSkb{{skb(1), 52, "tun0"}});
+  tracker.on(in_task(170), RawSysExit{});
+  tracker.on(in_task(180), NetifReceiveSkb{{skb(1), 52, "br0"}});
+  ASSERT_EQ(finished().size(), 4U);
+  EXPECT_EQ(packets.with_id(1).first.hops, 1U);
+  EXPECT_EQ(packets.with_id(2).first.hops, 0U);
+  EXPECT_EQ(packets.with_id(3).first.hops, 0U);
+}
+
+// WireGuard's handshakes are answered by a worker that the packet woke.
+TEST_F(Receive, a_worker_that_frees_a_packet_has_not_read_it) {
+  constexpr Pid kWorker = 55;
+  receive(100, skb(1), 176);
+  tracker.on(at(200, 1, kTask, kWorker), ConsumeSkb{skb(1)});
+  receive(300, skb(2), 176);
+  tracker.on(at(310), SkDataReady{SockAddr{7}, kProtocolUdp});
+  tracker.on(at(400, 1, kTask, kWorker), ConsumeSkb{skb(2)});  // a kernel's own socket
+  ASSERT_EQ(finished().size(), 2U);
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::consumed);
+  EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::delivered);
+  EXPECT_EQ(packets.with_id(2).first.pid, kWorker);
+}
+
 // ------------------------------------------------------------------------------ fragments
 
 constexpr std::uint64_t kReassembly = 0xffffffff81001010;
@@ -505,17 +668,22 @@ TEST_F(Receive, fragments_may_come_in_several_polls) {
   receive(101, skb(1), 1500);
   poll(105);
   receive(111, skb(2), 1500);
+  receive(112, skb(8), 300);
   poll(115);
   receive(121, skb(3), 1500);  // the last one is as long as the others
   tracker.on(at(122), ConsumeSkb{skb(1), kReassembly});
   tracker.on(at(123), SkDataReady{SockAddr{7}, kProtocolUdp});
   softirq_exit(130);
   tracker.on(at(200, 0, kTask, 200), ConsumeSkb{skb(3), 0xffffffff81000010});
-  ASSERT_EQ(finished().size(), 3U);
+  softirq(300);
+  receive(310, skb(8), 60);
+  softirq_exit(320);
+  ASSERT_EQ(finished().size(), 5U);
   EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::merged);
-  EXPECT_EQ(packets.with_id(2).first.merged_into, 3U);
+  EXPECT_EQ(packets.with_id(2).first.merged_into, 4U);
   EXPECT_EQ(packets.with_id(2).first.confidence, Confidence::inferred);
-  EXPECT_EQ(packets.with_id(3).first.outcome, Outcome::delivered);
+  EXPECT_EQ(packets.with_id(3).first.outcome, Outcome::unknown) << "not as long as the others";
+  EXPECT_EQ(packets.with_id(4).first.outcome, Outcome::delivered);
 }
 
 // A packet of the same length between two fragments, of which more is heard.

@@ -75,7 +75,7 @@ struct TrackerScript {
   }
 
   track::Devices devices;
-  track::Comms comms{"17 ksoftirqd/0\n33 napi/eth0-8193\n100 wrk\n200 nginx\n"};
+  track::Comms comms{"17 ksoftirqd/0\n33 napi/eth0-8193\n55 kworker/1:2\n100 wrk\n200 nginx\n"};
   track::SyscallNames calls{"Linux host 6.12 x86_64"};
   Symbols symbols{
       "ffffffff81000000 T tcp_v4_rcv\n"

@@ -228,6 +228,125 @@ TEST_F(Send, it_may_wait_in_the_queue_of_the_device_below) {
   EXPECT_EQ(time(leg, Stage::xmit), 220U);
 }
 
+// As WireGuard does: a worker encrypts it and sends it by the device below.
+TEST_F(Send, a_device_may_keep_it_and_send_it_by_another_one_later) {
+  queue(10, skb(9), 66);
+  start(11, skb(9), 66);
+  xmit(12, skb(9), 0, 66);
+  consume(13, skb(9));  // completions are told of
+  queue(100, skb(1), 52, "wg0");
+  start(110, skb(1), 52, "wg0");
+  xmit(120, skb(1), 0, 52, "wg0");
+  queue(500, skb(1), 138, "eth0", 1);
+  enqueue(501, skb(1));
+  dequeue(505, skb(1), 1);
+  start(510, skb(1), 138, "eth0", 1);
+  xmit(520, skb(1), 0, 138, "eth0", 1);
+  consume(600, skb(1));
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  const Leg& leg = legs.tx[1];
+  EXPECT_EQ(leg.hops, 1U);
+  EXPECT_EQ(devices.name(leg.device), "wg0");
+  EXPECT_EQ(leg.len, 52U);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(time(leg, Stage::queue), 100U);
+  EXPECT_EQ(time(leg, Stage::enqueue), 501U);
+  EXPECT_EQ(time(leg, Stage::dequeue), 505U);
+  EXPECT_EQ(time(leg, Stage::start), 510U) << "of the driver";
+  EXPECT_EQ(time(leg, Stage::xmit), 520U) << "of the driver";
+  EXPECT_EQ(time(leg, Stage::complete), 600U);
+}
+
+// The device's own CPU has not come to its net_dev_xmit yet.
+TEST_F(Send, who_sends_what_a_device_has_kept_may_be_faster_than_it) {
+  queue(10, skb(9), 66);
+  start(11, skb(9), 66);
+  xmit(12, skb(9), 0, 66);
+  consume(13, skb(9));
+  queue(100, skb(1), 52, "wg0");
+  start(110, skb(1), 52, "wg0");
+  queue(500, skb(1), 138, "eth0", 1);
+  start(510, skb(1), 138, "eth0", 1);
+  xmit(520, skb(1), 0, 138, "eth0", 1);
+  consume(600, skb(1), 1);
+  xmit(700, skb(1), 0, 52, "wg0");
+  queue(1000, skb(2), 52, "wg0");
+  start(1010, skb(2), 52, "wg0");
+  queue(1020, skb(2), 40, "eth0", 1);  // at the address of one that was freed without an event
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 4U);
+  const Leg& leg = legs.tx[1];
+  EXPECT_EQ(leg.hops, 1U);
+  EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  EXPECT_EQ(time(leg, Stage::queue), 100U);
+  EXPECT_EQ(time(leg, Stage::start), 510U);
+  EXPECT_EQ(time(leg, Stage::xmit), 520U);
+  EXPECT_EQ(time(leg, Stage::complete), 600U);
+  EXPECT_EQ(tracker.counters().packets, 4U);
+}
+
+TEST_F(Send, what_another_device_sends_from_its_address_may_be_new) {
+  struct Case {
+    const char* about;
+    std::int32_t rc;
+    bool freed;
+    std::uint32_t len;
+    const char* device;
+    std::size_t packets;
+  };
+  const std::vector<Case> cases{
+      {"it was kept", 0, false, 100, "eth0", 1},
+      {"it has many headers more", 0, false, 300, "eth0", 1},
+      {"it has fewer bytes", 0, false, 99, "eth0", 2},
+      {"it has too many", 0, false, 301, "eth0", 2},
+      {"it was freed", 0, true, 150, "eth0", 2},
+      {"it is sent by the same device", 0, false, 150, "wg0", 2},
+      {"it was not taken", kBusy, false, 150, "eth0", 2},
+  };
+  std::uint64_t number = 10;
+  queue(10, skb(number), 66);
+  start(11, skb(number), 66);
+  xmit(12, skb(number), 0, 66);
+  consume(13, skb(number));
+  for (const Case& each : cases) {
+    const std::uint64_t before = tracker.counters().packets;
+    ++number;
+    queue(100, skb(number), 100, "wg0");
+    start(110, skb(number), 100, "wg0");
+    xmit(120, skb(number), each.rc, 100, "wg0");
+    if (each.freed) consume(130, skb(number));
+    queue(140, skb(number), each.len, each.device);
+    EXPECT_EQ(tracker.counters().packets - before, each.packets) << each.about;
+  }
+}
+
+TEST_F(Send, what_a_device_keeps_is_not_sent_yet) {
+  queue(10, skb(9), 66);
+  start(11, skb(9), 66);
+  xmit(12, skb(9), 0, 66);
+  consume(13, skb(9));
+  queue(100, skb(1), 52, "wg0");
+  start(110, skb(1), 52, "wg0");
+  xmit(120, skb(1), 0, 52, "wg0");
+  queue(500, skb(1), 138, "eth0");
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[1].outcome, Outcome::open);
+  EXPECT_FALSE(legs.tx[1].stages.has(Stage::start));
+  EXPECT_FALSE(legs.tx[1].stages.has(Stage::xmit));
+}
+
+// Its end may have been told of by an event that the capture lacks.
+TEST_F(Send, nothing_was_kept_where_no_completion_is_told_of) {
+  queue(100, skb(1), 52, "wg0");
+  start(110, skb(1), 52, "wg0");
+  xmit(120, skb(1), 0, 52, "wg0");
+  queue(500, skb(1), 138, "eth0");
+  tracker.finish();
+  EXPECT_EQ(legs.tx.size(), 2U);
+}
+
 // Times never decrease: what came out of a queue has not gone into another.
 TEST_F(Send, a_queue_that_passed_it_on_at_once_may_tell_of_its_end_only) {
   queue(100, skb(1), 100, "vlan7");
@@ -297,6 +416,38 @@ TEST_F(Send, the_device_below_may_cut_it_into_segments) {
 }
 
 // The upper device cuts, and passes the segments on.
+// A tunnel puts a header before each of the segments, too. The bytes of eleven equal ones add up by
+// chance.
+TEST_F(Send, the_device_below_a_tunnel_may_cut_it_into_segments) {
+  constexpr std::uint32_t kPayload = 1428, kInner = 52, kOuter = 34;
+  std::uint64_t number = 1;
+  for (const std::uint32_t rest : {0U, 200U, 0U}) {
+    const std::uint32_t equal = rest == 0 ? 3 : 11;
+    const std::uint32_t len = equal * kPayload + rest + kInner;
+    const Nanoseconds time = 10000 * number;
+    queue(time + 10, skb(1), len, "tunl0");
+    start(time + 11, skb(1), len, "tunl0");
+    queue(time + 12, skb(1), len + kOuter, "eth0");
+    consume(time + 13, skb(1));
+    const std::uint32_t segments = equal + (rest == 0 ? 0 : 1);
+    for (std::uint64_t i = 0; i < segments; ++i) {
+      const std::uint32_t payload = i < equal ? kPayload : rest;
+      start(time + 20 + 10 * i, skb(10 + i), payload + kInner + kOuter, "eth0");
+      xmit(time + 25 + 10 * i, skb(10 + i), 0, payload + kInner + kOuter, "eth0");
+    }
+    for (std::uint64_t i = 0; i < segments; ++i) consume(time + 900 + i, skb(10 + i));
+    xmit(time + 990, skb(1), 0, len, "tunl0");
+    ++number;
+  }
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 3U);
+  for (const Leg& leg : legs.tx) {
+    EXPECT_EQ(leg.segments, (leg.len - kInner + kPayload - 1) / kPayload);
+    EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  }
+  EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
+}
+
 TEST_F(Send, segments_may_pass_a_stacked_device) {
   queue(100, skb(1), 66 + 1448 + 100, "vlan7");
   consume(105, skb(1));

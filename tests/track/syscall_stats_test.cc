@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include "track/prev_states.h"
 
 namespace skbtrail::track {
 namespace {
 
-constexpr std::int64_t kRunning = 0, kSleeping = 1, kDisk = 2, kZombie = 0x20;
+using test::kDisk;
+using test::kRunning;
+using test::kSleeping;
+using test::kZombie;
 constexpr int kRead = 0, kPoll = 7, kSigreturn = 15, kVfork = 58, kExecve = 59, kRestart = 219,
               kExitGroup = 231, kEpollWait = 232;
 
@@ -181,6 +185,17 @@ TEST_F(Syscalls, vfork_sleeps_until_the_childs_exec_and_the_child_enters_it_neve
   EXPECT_EQ(call(9, kExecve).count, 1U);
   EXPECT_EQ(call(9, kExecve).time.wall_ns(), 20U);
   EXPECT_THROW(call(9, kVfork), std::runtime_error);
+}
+
+// Its parent's call, and its birth, lie before the capture.
+TEST_F(Syscalls, a_child_that_returns_first_was_in_no_call) {
+  to(110, 7, kSleeping, 9);
+  leave(130, 9, kVfork, 0);
+  leave(140, 7, kVfork, 9);
+  finish(200);
+  EXPECT_EQ(stats.returns_of_children(), 1U);
+  EXPECT_THROW(call(9, kVfork), std::runtime_error);
+  EXPECT_EQ(call(7, kVfork).open_at_start, 1U);
 }
 
 TEST_F(Syscalls, calls_with_a_gap_inside_are_marked) {
