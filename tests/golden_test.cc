@@ -64,7 +64,7 @@ std::string first_difference(const std::string& expected, const std::string& act
   }
 }
 
-std::vector<std::string> captures() {
+std::vector<std::string> capture_names() {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(data_file(""))) {
     if (entry.path().extension() == ".dat") names.push_back(entry.path().filename());
@@ -84,7 +84,7 @@ std::string printed(const std::string& verb, const std::string& capture) {
   return text;
 }
 
-void compare(const std::string& verb, const std::vector<std::string>& names = captures()) {
+void compare(const std::string& verb, const std::vector<std::string>& names = capture_names()) {
   const bool update = std::getenv("SKBTRAIL_UPDATE_GOLDEN") != nullptr;
   ASSERT_FALSE(names.empty()) << "no *.dat in " << data_file("");
   for (const std::string& capture : names) {
@@ -130,7 +130,7 @@ TEST(Golden, syscalls) {
 // A capture that was renamed must not leave a file behind that nothing is compared with.
 TEST(Golden, every_file_belongs_to_a_capture) {
   std::set<std::string> stems;
-  for (const std::string& capture : captures()) stems.insert(fs::path(capture).stem());
+  for (const std::string& capture : capture_names()) stems.insert(fs::path(capture).stem());
   for (const auto& entry : fs::directory_iterator(golden_folder())) {
     const fs::path capture_and_verb = entry.path().stem();
     EXPECT_EQ(stems.count(capture_and_verb.stem()), 1U) << entry.path();

@@ -27,13 +27,17 @@ forward              zstd   6.1 6.12
 fragments_nic        zstd   6.12
 full_veth            zstd   6.1
 graph                zstd   6.1 6.12
+ipsec_nic            zstd   6.12
+mptcp_veth           zstd   6.12
 lost_on_purpose      zstd   6.12
+multicast_veth       zstd   6.12
 nginx_1m_nic         zstd   6.12
 nginx_1m_veth        zstd   6.12
 nginx_contended      zstd   6.12
 nginx_small_nic      zstd   6.1 6.12
 nginx_small_veth     as_is  6.12
 nginx_small_veth     zstd   6.1
+one_arm_nic          zstd   6.1
 pingpong_lo          zstd   6.1 6.12
 pingpong_nic         zstd   6.12
 pingpong_veth        zstd   6.1 6.12
@@ -52,6 +56,7 @@ two_instances        as_is  6.12
 udp_nic              zstd   6.1 6.12
 version6             as_is  6.12
 vxlan_nic            zstd   6.1
+wireguard_nic        zstd   6.12
 LIST
 }
 

@@ -42,6 +42,19 @@ network_veth() {
   connect cl vc $client $client_mac $server $server_mac
 }
 
+# The same, and MPTCP has a second path, from another address of the client.
+readonly client_2=192.0.2.3
+network_mptcp() {
+  local namespace
+  network_veth
+  ip -n cl address add $client_2/24 dev vc
+  ip -n sv neighbour replace $client_2 lladdr $client_mac dev vs nud permanent
+  for namespace in sv cl; do
+    ip netns exec $namespace ip mptcp limits set subflows 2 add_addr_accepted 2
+  done
+  in_client ip mptcp endpoint add $client_2 dev vc subflow
+}
+
 # cl --n1--hub--n0-- sv
 network_nic() {
   ip netns add sv
@@ -137,6 +150,137 @@ table ip nat {
 }
 NFT
 }
+
+# cl, sv --macvlans over n1--hub--n0-- ro, a router with one arm.
+network_one_arm() {
+  local namespace
+  for namespace in hub cl sv ro; do
+    ip netns add "$namespace"
+    quiet "$namespace"
+  done
+  ip link set n0 netns ro
+  ip link set n1 netns hub
+  ip -n hub link set n1 up
+  ip -n hub link add link n1 name vc type macvlan mode private
+  ip -n hub link add link n1 name vs type macvlan mode private
+  ip -n hub link set vc netns cl
+  ip -n hub link set vs netns sv
+  connect cl vc $client 52:54:00:00:02:02 192.0.2.3 $server_mac
+  connect sv vs $server 52:54:00:00:02:01 192.0.2.3 $server_mac
+  connect ro n0 192.0.2.3 $server_mac $client 52:54:00:00:02:02
+  ip -n ro neighbour replace $server lladdr 52:54:00:00:02:01 dev n0 nud permanent
+  ip -n cl route add $server/32 via 192.0.2.3
+  ip -n sv route add $client/32 via 192.0.2.3
+  ip netns exec ro bash -c 'cd /proc/sys/net/ipv4 && echo 1 >ip_forward &&
+    echo 0 >conf/all/send_redirects && echo 0 >conf/n0/send_redirects'
+}
+
+# cl --bond over n1--hub--n0 under a bond-- sv: what a server with two cables has.
+network_bond() {
+  network_nic
+  bond sv bs n0 $server $server_mac $client $client_mac
+  bond cl bc n1 $client $client_mac $server $server_mac
+}
+# bond NAMESPACE DEVICE NIC ADDRESS MAC PEER_ADDRESS PEER_MAC
+bond() {
+  ip -n "$1" address flush dev "$3"
+  ip -n "$1" link set "$3" down
+  ip -n "$1" link add "$2" type bond mode active-backup
+  ip -n "$1" link set "$3" master "$2"
+  connect "$1" "$2" "${@:4}"
+}
+
+# cl --ipvlan over n1--hub--n0 under an ipvlan-- sv: the NIC's address, another network.
+network_ipvlan() {
+  network_nic
+  ip -n sv link add link n0 name is type ipvlan mode l2
+  ip -n cl link add link n1 name ic type ipvlan mode l2
+  ip -n sv address add $overlay_server/24 dev is
+  ip -n cl address add $overlay_client/24 dev ic
+  ip -n sv link set is up
+  ip -n cl link set ic up
+  ip -n sv neighbour replace $overlay_client lladdr $client_mac dev is nud permanent
+  ip -n cl neighbour replace $overlay_server lladdr $server_mac dev ic nud permanent
+}
+
+# A VPN: cl --WireGuard over n1--hub--n0-- sv.
+network_wireguard() {
+  network_nic
+  wg genkey >/tmp/sv.key
+  wg genkey >/tmp/cl.key
+  ip -n sv link add ws type wireguard
+  ip -n cl link add wc type wireguard
+  in_server wg set ws private-key /tmp/sv.key listen-port 51820 peer "$(wg pubkey </tmp/cl.key)" \
+    allowed-ips 0.0.0.0/0 endpoint $client:51820
+  in_client wg set wc private-key /tmp/cl.key listen-port 51820 peer "$(wg pubkey </tmp/sv.key)" \
+    allowed-ips 0.0.0.0/0 endpoint $server:51820
+  ip -n sv address add $overlay_server/24 dev ws
+  ip -n cl address add $overlay_client/24 dev wc
+  ip -n sv link set ws up
+  ip -n cl link set wc up
+}
+
+# IPsec between the two NICs: ESP, transport mode.
+network_ipsec() {
+  local namespace
+  network_nic
+  for namespace in sv cl; do
+    esp $namespace $server $client 0x100
+    esp $namespace $client $server 0x200
+  done
+  policy sv out $server $client
+  policy sv in $client $server
+  policy cl out $client $server
+  policy cl in $server $client
+}
+# esp NAMESPACE FROM TO SPI
+esp() {
+  ip -n "$1" xfrm state add src "$2" dst "$3" proto esp spi "$4" mode transport \
+    auth 'hmac(sha256)' 0x0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef enc cipher_null ''
+}
+policy() {
+  ip -n "$1" xfrm policy add src "$3" dst "$4" dir "$2" tmpl src "$3" dst "$4" proto esp mode transport
+}
+
+# A VPN of a program: cl --tun, socat-- n1--hub--n0 --socat, tun-- sv.
+network_tun() {
+  network_nic
+  in_server socat UDP:$client:4000,bind=$server:4000 TUN:$overlay_server/24,tun-name=us,iff-no-pi,up &
+  in_client socat UDP:$server:4000,bind=$client:4000 TUN:$overlay_client/24,tun-name=uc,iff-no-pi,up &
+  wait_for_link sv us
+  wait_for_link cl uc
+}
+# wait_for_link NAMESPACE DEVICE
+wait_for_link() {
+  local i
+  for i in {1..100}; do
+    if ip -n "$1" address show dev "$2" 2>/dev/null | grep -q 'inet '; then return 0; fi
+    sleep 0.1
+  done
+  echo "$2 does not come up" >&2
+  return 1
+}
+
+# cl --veth-- sv, whose ingress goes through an ifb, to be shaped.
+network_ifb() {
+  network_veth
+  ip -n sv link add ifb0 type ifb
+  ip -n sv link set ifb0 up
+  tc -n sv qdisc add dev ifb0 root tbf rate 100mbit burst 64kb latency 50ms
+  tc -n sv qdisc add dev vs ingress
+  tc -n sv filter add dev vs ingress matchall action mirred egress redirect dev ifb0
+}
+
+# cl --veth-- sv, whose ingress and egress are copied to a third device.
+network_mirror() {
+  network_veth
+  ip -n sv link add mir type dummy
+  ip -n sv link set mir up
+  tc -n sv qdisc add dev vs clsact
+  tc -n sv filter add dev vs ingress matchall action mirred egress mirror dev mir
+  tc -n sv filter add dev vs egress matchall action mirred egress mirror dev mir
+}
+
 
 # A sleeping process in each namespace: its /proc/PID/net can be read without entering it.
 hold_namespaces() {

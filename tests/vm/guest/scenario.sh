@@ -62,10 +62,10 @@ counters() {
   for file in interrupts softirqs net/softnet_stat; do
     files+=("to=$to/${file##*/}" "/proc/$file")
   done
-  files+=("to=$to/root.dev" /proc/net/dev "to=$to/root.snmp" /proc/net/snmp)
+  files+=("to=$to/root.dev" /proc/net/dev "to=$to/root.snmp" /proc/net/{snmp,netstat})
   while read -r namespace pid; do
     files+=("to=$to/$namespace.dev" "/proc/$pid/net/dev")
-    files+=("to=$to/$namespace.snmp" "/proc/$pid/net/snmp")
+    files+=("to=$to/$namespace.snmp" "/proc/$pid/net/"{snmp,netstat})
   done </run/holders
   awk '{ print >to }' "${files[@]}"
 }

@@ -14,4 +14,7 @@ check() {
   outcomes_add_up
   forwards_agree
   devices_agree vs vc
+  # Beside what /proc said at both ends, which only means something when both are on one clock.
+  equal "$("$skbtrail" sched --format json "$results/skbtrail.dat" |
+    jq '[.tasks[].proc | select(. != null and (.agrees | not))] | length')" 0 'tasks whose switches differ'
 }

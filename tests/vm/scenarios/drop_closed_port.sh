@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # 100 datagrams to a port nobody listens on: every one is dropped, for that reason.
+once=6.1
 network=veth
 traffic() {
   in_client bash -c 'for i in {1..100}; do echo "$i" >"/dev/udp/$0/9"; done' "$server" || true

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # TCP through a namespace that forwards.
+once=6.12
 network=forward
 prepare() { start_nginx; }
 traffic() { requests 60 small 2; }

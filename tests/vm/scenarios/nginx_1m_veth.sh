@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # nginx with two workers, a file of 1 MiB, over veth.
+once=6.12
 network=veth
 beside=0
 prepare() { start_nginx; }

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # nginx with two workers, a file of 8 MiB, over the emulated NIC.
+once=6.12
 network=nic
 beside=0
 prepare() { start_nginx; }

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # perf records the same packets: each tree and each line that its netdev-times prints is in ours.
+once=6.12
 network=nic
 readonly perf_events=(net:net_dev_xmit net:net_dev_queue net:netif_receive_skb net:netif_rx
   skb:consume_skb skb:kfree_skb skb:skb_copy_datagram_iovec napi:napi_poll irq:irq_handler_entry

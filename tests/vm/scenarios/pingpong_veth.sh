@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Requests and responses, one at a time, over veth.
+once=6.1
 network=veth
 beside=0
 prepare() { start_nginx; }

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Packets are handed to the other CPU, which an interrupt between processors wakes.
+once=6.1
 network=nic
 prepare() {
   start_nginx

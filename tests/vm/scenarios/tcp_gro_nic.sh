@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Three flows of iperf3 over the emulated NIC: segments are merged before the stack sees them.
+once=6.1
 network=nic
 prepare() {
   in_server iperf3 --server >/dev/null &

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Three flows over veth that polls: it merges the segments that the client has not sent as one.
+once=6.12
 network=veth
 beside=0
 prepare() {

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # A kernel thread polls the NIC: no softirq receives.
+once=6.12
 network=nic
 prepare() {
   start_nginx

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # The same traffic in every format that trace-cmd writes: 7 and 6, plain and compressed.
+once=6.12
 network=veth
 traffic() {
   in_client bash -c 'for i in {1..60}; do echo "$i" >"/dev/udp/$0/9"; done' "$server" || true
