@@ -19,6 +19,7 @@
 #include "skbtrail/units.h"
 #include "support/background.h"
 #include "support/files.h"
+#include "support/json.h"
 #include "support/proc_switches.h"
 #include "support/recording.h"
 #include "support/run.h"
@@ -66,10 +67,6 @@ Nanoseconds idle_of_proc() {
   std::uint64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0;
   in >> cpu >> user >> nice >> system >> idle >> iowait;
   return (idle + iowait) * 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-}
-
-std::uint64_t number(const json::value& object, const char* pointer) {
-  return object.at_pointer(pointer).to_number<std::uint64_t>();
 }
 
 // What the CPUs do that nginx leaves alone.

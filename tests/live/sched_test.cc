@@ -28,6 +28,7 @@
 #include "skbtrail/units.h"
 #include "support/background.h"
 #include "support/files.h"
+#include "support/json.h"
 #include "support/proc_switches.h"
 #include "support/recording.h"
 #include "support/run.h"
@@ -187,10 +188,6 @@ class LiveSched : public ::testing::Test {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<pid_t, Counted> before_, after_;
 };
-
-std::uint64_t number(const json::value& object, const char* pointer) {
-  return object.at_pointer(pointer).to_number<std::uint64_t>();
-}
 
 TEST_F(LiveSched, switches_are_those_of_proc) {
   ASSERT_NO_FATAL_FAILURE(record_work());

@@ -15,7 +15,7 @@
 namespace skbtrail::test {
 namespace {
 
-struct Collector {
+struct ActivityCollector {
   std::vector<Activity>& all;
   std::vector<LossWindow>& gaps;
   track::SyscallNames names;  // of raw_syscalls; its table has a test of its own
@@ -84,7 +84,7 @@ struct Collector {
 };
 
 template <class... Events>
-void subscribe_to(stream::Dispatcher& dispatcher, Collector& collector) {
+void subscribe_to(stream::Dispatcher& dispatcher, ActivityCollector& collector) {
   (dispatcher.subscribe<Events>(collector), ...);
 }
 
@@ -94,7 +94,7 @@ ActivityLog load_activities(const std::string& path) {
   ActivityLog log;
   auto trace = stream::Trace::open(path);
   if (!trace) throw std::runtime_error(trace.error().message);
-  Collector collector{log.all, log.gaps, track::SyscallNames(trace->file().uname())};
+  ActivityCollector collector{log.all, log.gaps, track::SyscallNames(trace->file().uname())};
   stream::Dispatcher events(trace->catalog());
   subscribe_to<IrqHandlerEntry, IrqHandlerExit, SoftirqEntry, SoftirqExit, SchedSwitch, SchedWaking,
                SchedWakeup, NetDevQueue, SkbCopyDatagramIovec, SockSendLength, SockRecvLength,

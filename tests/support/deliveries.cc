@@ -31,35 +31,36 @@ std::vector<std::string> record_command(const std::string& file,
   return words;
 }
 
-std::uint64_t number(const json::object& object, const char* key) {
+std::uint64_t number_if_there(const json::object& object, const char* key) {
   const json::value* value = object.if_contains(key);
   return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : 0;
 }
 
-std::string text(const json::object& object, const char* key) {
+std::string text_if_there(const json::object& object, const char* key) {
   const json::value* value = object.if_contains(key);
   return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
 }
 
 pid_t pid_of(const json::object& leg) {
   const json::value* task = leg.if_contains("task");
-  return task != nullptr && task->is_object() ? static_cast<pid_t>(number(task->as_object(), "pid"))
-                                              : 0;
+  return task != nullptr && task->is_object()
+             ? static_cast<pid_t>(number_if_there(task->as_object(), "pid"))
+             : 0;
 }
 
 std::optional<Arrival> arrival(const json::object& packet) {
   const json::array& legs = packet.at("legs").as_array();
   const json::object& first = legs.front().as_object();
   const json::object& last = legs.back().as_object();
-  if (text(last, "direction") != "rx") return std::nullopt;
+  if (text_if_there(last, "direction") != "rx") return std::nullopt;
   Arrival arrival;
-  arrival.id = number(packet, "id");
-  arrival.len = static_cast<std::uint32_t>(number(last, "len"));
-  arrival.outcome = text(packet, "outcome");
-  arrival.confidence = text(packet, "confidence");
-  arrival.call = text(last, "call");
-  arrival.merged_into = number(packet, "merged_into");
-  arrival.parent = number(packet, "parent");
+  arrival.id = number_if_there(packet, "id");
+  arrival.len = static_cast<std::uint32_t>(number_if_there(last, "len"));
+  arrival.outcome = text_if_there(packet, "outcome");
+  arrival.confidence = text_if_there(packet, "confidence");
+  arrival.call = text_if_there(last, "call");
+  arrival.merged_into = number_if_there(packet, "merged_into");
+  arrival.parent = number_if_there(packet, "parent");
   arrival.pid = pid_of(last);
   arrival.legs = legs.size();
   for (const auto& [name, time] : last.at("stages").as_object()) {
@@ -67,7 +68,7 @@ std::optional<Arrival> arrival(const json::object& packet) {
   }
   if (legs.size() > 1) {
     arrival.sender = pid_of(first);
-    arrival.send = number(first.at("stages").as_object(), "send");
+    arrival.send = number_if_there(first.at("stages").as_object(), "send");
   }
   // A packet that was forwarded within the softirq it came in has that in an earlier leg.
   for (const auto& [name, time] : packet.at("stages").as_object()) {
@@ -75,9 +76,9 @@ std::optional<Arrival> arrival(const json::object& packet) {
       arrival.stages.try_emplace(std::string(name), time.to_number<Nanoseconds>());
     }
   }
-  arrival.birth = number(last, "birth_ns");
-  arrival.begin = number(packet, "begin_ns");
-  arrival.total = number(packet, "total_ns");
+  arrival.birth = number_if_there(last, "birth_ns");
+  arrival.begin = number_if_there(packet, "begin_ns");
+  arrival.total = number_if_there(packet, "total_ns");
   return arrival;
 }
 
@@ -167,16 +168,16 @@ std::vector<Arrival> tcp_arrivals(const Recording& recording, const std::string&
   // What GRO merged is of the flow of the packet that it was merged into, which has another id.
   std::set<std::uint64_t> of_flow;
   for (const json::object& packet : recording.packets()) {
-    if (text(packet, "flow") == flow) of_flow.insert(number(packet, "id"));
+    if (text_if_there(packet, "flow") == flow) of_flow.insert(number_if_there(packet, "id"));
   }
   std::vector<Arrival> arrivals;
   for (const json::object& packet : recording.packets()) {
-    if (!of_flow.contains(number(packet, "id")) &&
-        !of_flow.contains(number(packet, "merged_into"))) {
+    if (!of_flow.contains(number_if_there(packet, "id")) &&
+        !of_flow.contains(number_if_there(packet, "merged_into"))) {
       continue;
     }
     const json::object& last = packet.at("legs").as_array().back().as_object();
-    if (text(last, "device") != device) continue;
+    if (text_if_there(last, "device") != device) continue;
     std::optional<Arrival> found = arrival(packet);
     if (!found || found->len <= kTcpHeaders || found->len == kSyn) continue;
     found->payload = found->len - kTcpHeaders;
@@ -197,7 +198,7 @@ std::vector<Arrival> udp_arrivals(const Recording& recording, const std::string&
   std::vector<Arrival> arrivals;
   for (const json::object& packet : recording.packets()) {
     const json::object& last = packet.at("legs").as_array().back().as_object();
-    if (text(last, "device") != device) continue;
+    if (text_if_there(last, "device") != device) continue;
     std::optional<Arrival> found = arrival(packet);
     if (!found || found->len < kUdpHeaders + payload) continue;
     found->payload = found->len - kUdpHeaders;

@@ -220,7 +220,7 @@ void subscribe(stream::Dispatcher& dispatcher, Recorder& recorder) {
   (dispatcher.subscribe<Events>(recorder), ...);
 }
 
-EventLog load(const std::string& path, bool sockets_and_tasks) {
+EventLog load_log(const std::string& path, bool sockets_and_tasks) {
   auto trace = stream::Trace::open(path);
   if (!trace) throw std::runtime_error(trace.error().message);
   EventLog log;
@@ -256,11 +256,11 @@ EventLog load(const std::string& path, bool sockets_and_tasks) {
 }  // namespace
 
 EventLog load_events(const std::string& path) {
-  return load(path, false);
+  return load_log(path, false);
 }
 
 EventLog load_packet_events(const std::string& path) {
-  return load(path, true);
+  return load_log(path, true);
 }
 
 }  // namespace skbtrail::test

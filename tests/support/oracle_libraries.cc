@@ -11,6 +11,7 @@
 #include "skbtrail/decoder.h"
 #include "stream/event_catalog.h"
 #include "stream/merge.h"
+#include "support/all_pages.h"
 #include "support/kbuffer.h"
 #include "support/oracle.h"
 #include "support/tracecmd.h"
@@ -228,17 +229,6 @@ void compare_page(ring::CpuPages& ours, kbuffer* theirs, Comparison& result) {
     ++result.events;
     kbuffer_next_event(theirs, nullptr);
   }
-}
-
-// All pages of a CPU, decompressed.
-std::vector<std::uint8_t> all_pages(const tracedat::Reader& reader, const tracedat::Buffer& buffer,
-                                    const tracedat::CpuData& cpu) {
-  std::vector<std::uint8_t> all;
-  const auto source = reader.pages(buffer, cpu);
-  for (auto run = source->next(false); !run.bytes.empty(); run = source->next(false)) {
-    all.insert(all.end(), run.bytes.begin(), run.bytes.end());
-  }
-  return all;
 }
 
 void compare_cpu(const tracedat::Reader& reader, const tracedat::Buffer& buffer,

@@ -7,9 +7,9 @@
 namespace skbtrail::test {
 namespace {
 
-class Collector : public track::PacketSink {
+class PacketCollector : public track::PacketSink {
  public:
-  explicit Collector(std::vector<LoggedPacket>& packets) : packets_(packets) {}
+  explicit PacketCollector(std::vector<LoggedPacket>& packets) : packets_(packets) {}
 
   void packet(const track::Packet& packet) override {
     LoggedPacket& logged = packets_.emplace_back();
@@ -41,7 +41,7 @@ PacketLog track_packets(const std::filesystem::path& capture) {
   const track::DropReasons reasons = cli::drop_reasons(log.trace->catalog());
   Symbols symbols(log.trace->file().kallsyms());
   track::Flows flows;
-  Collector collector(log.packets);
+  PacketCollector collector(log.packets);
   track::PacketTracker tracker(*log.devices, comms, calls, reasons, symbols, flows, collector,
                                cli::packet_events(log.trace->catalog()));
   stream::Dispatcher dispatcher(log.trace->catalog());

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/all_pages.h"
 #include "support/page_builder.h"
 
 namespace skbtrail::test {
@@ -60,16 +61,6 @@ std::string formats(const tracedat::Reader& file, bool of_ftrace) {
   return out;
 }
 
-std::string all_pages(const tracedat::Reader& file, const tracedat::Buffer& buffer,
-                      const tracedat::CpuData& cpu) {
-  std::string all;
-  const auto source = file.pages(buffer, cpu);
-  for (auto run = source->next(false); !run.bytes.empty(); run = source->next(false)) {
-    all.append(reinterpret_cast<const char*>(run.bytes.data()), run.bytes.size());
-  }
-  return all;
-}
-
 // The file as it grows, and the options that point into it.
 class File {
  public:
@@ -106,7 +97,8 @@ class File {
     header(OptionId::buffer, 0);
     for (const tracedat::CpuData& cpu : buffer.cpus) {
       bytes_.resize((bytes_.size() + buffer.page_size - 1) / buffer.page_size * buffer.page_size);
-      const std::string data = chain(all_pages(file, buffer, cpu),
+      const std::vector<std::uint8_t> pages = all_pages(file, buffer, cpu);
+      const std::string data = chain(std::string(pages.begin(), pages.end()),
                                      how_.pages_per_block * buffer.page_size, how_.compression);
       put(about, cpu.cpu);
       put(about, std::uint64_t{bytes_.size()});

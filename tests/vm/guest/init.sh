@@ -14,13 +14,12 @@ for module in /vm/modules/*; do insmod "$module"; done
 # The kernel may name the two NICs in either order; scenarios know them as n0 and n1.
 for n in 0 1; do
   for nic in /sys/class/net/*; do
+    [[ -d $nic ]] || continue
     if [[ $(<"$nic/address") == "52:54:00:00:00:0$((n + 1))" ]]; then
       ip link set "${nic##*/}" name "n$n"
     fi
   done
 done
-echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
-echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 ip link set lo up
 # A capture holds /proc/kallsyms, 8 MB of it: from here on, what places of packets are named after.
 symbols='_text|_stext|_etext|(__)?(tcp|udp|ip|icmp|skb|net|netif|napi|dev|sock|sk|inet|nf|veth|virtnet|tbf|neigh|netlink|genl|unix|rtnl|rtnetlink|qdisc|pfifo|dst|rt|fib|arp|packet)[46]?_'
@@ -29,11 +28,16 @@ grep -E " [tT] ($symbols|(__|sk_skb_reason_|k?v?)?k?free_skb|consume_skb|xmit_|s
 mount --bind /vm/kallsyms /proc/kallsyms
 uname -r >/out/kernel
 
-# After every scenario, so that a guest that dies keeps what it has done.
-save() { tar -c -C /out . | dd of=/dev/vda bs=1M conv=fsync 2>/dev/null; }
+# The results, as tar archives behind one another. A scenario is done when its status is there, which is
+# written once all else of it is: a guest that dies keeps what it has done.
+exec 3>/dev/vda
+save() {
+  tar -c -C /out "$@" >&3
+  sync
+}
 
 echo "vm: up" >/dev/console
-save
+save kernel
 while read -r scenario; do
   echo "vm: $scenario" >/dev/console
   read -r from _ </proc/uptime
@@ -42,7 +46,9 @@ while read -r scenario; do
   bash /vm/scenario.sh --clean-up
   read -r to _ </proc/uptime
   echo $((${to%.*} - ${from%.*})) >"/out/$scenario.seconds"
-  save
+  save "$scenario" "$scenario.log" "$scenario.seconds"
+  save "$scenario.status"
+  rm -rf "/out/$scenario"*
 done </vm/list
 echo "vm: done" >/dev/console
 echo o >/proc/sysrq-trigger

@@ -1,29 +1,36 @@
 # shellcheck shell=bash
-# The networks of the scenarios, and servers in them. Neighbours are permanent: no ARP in captures.
+# The networks of the scenarios, and servers in them. Neighbours are permanent, and devices come
+# without IPv6 (run.sh): no ARP in captures, and no packets that nobody sent.
 
-quiet() {
-  ip netns exec "$1" bash -c 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
-    echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
-  ip -n "$1" link set lo up
-}
+# namespaces NAME...: new ones.
+namespaces() { printf 'netns add %s\n' "$@" | ip -batch -; }
+
+# at NAMESPACE: does what standard input tells ip to do. In one process: to start one takes an emulated
+# guest 60 ms.
+at() { ip -n "$1" -batch -; }
 
 # connect NAMESPACE DEVICE ADDRESS MAC PEER_ADDRESS PEER_MAC
 connect() {
-  ip -n "$1" link set "$2" address "$4"
-  ip -n "$1" address add "$3/24" dev "$2"
-  ip -n "$1" link set "$2" up
-  ip -n "$1" neighbour replace "$5" lladdr "$6" dev "$2" nud permanent
+  at "$1" <<IP
+link set lo up
+link set $2 address $4
+address add $3/24 dev $2
+link set $2 up
+neighbour replace $5 lladdr $6 dev $2 nud permanent
+IP
 }
 
 # The same over IPv6: no router is asked for, no address is checked.
 connect6() {
   ip netns exec "$1" bash -c "cd /proc/sys/net/ipv6/conf && echo 0 >all/disable_ipv6 &&
     echo 0 >$2/disable_ipv6 && echo 0 >$2/accept_ra && echo 0 >$2/router_solicitations"
-  ip -n "$1" link set lo up
-  ip -n "$1" link set "$2" addrgenmode none address "$4"
-  ip -n "$1" address add "$3/64" dev "$2" nodad
-  ip -n "$1" link set "$2" up
-  ip -n "$1" neighbour replace "$5" lladdr "$6" dev "$2" nud permanent
+  at "$1" <<IP
+link set lo up
+link set $2 addrgenmode none address $4
+address add $3/64 dev $2 nodad
+link set $2 up
+neighbour replace $5 lladdr $6 dev $2 nud permanent
+IP
 }
 
 readonly server=192.0.2.1 client=192.0.2.2
@@ -33,10 +40,7 @@ network_none() { :; }
 
 # cl --veth-- sv
 network_veth() {
-  ip netns add sv
-  ip netns add cl
-  quiet sv
-  quiet cl
+  namespaces sv cl
   ip link add vs netns sv type veth peer name vc netns cl
   connect sv vs $server $server_mac $client $client_mac
   connect cl vc $client $client_mac $server $server_mac
@@ -45,22 +49,19 @@ network_veth() {
 # The same, and MPTCP has a second path, from another address of the client.
 readonly client_2=192.0.2.3
 network_mptcp() {
-  local namespace
   network_veth
   ip -n cl address add $client_2/24 dev vc
   ip -n sv neighbour replace $client_2 lladdr $client_mac dev vs nud permanent
-  for namespace in sv cl; do
-    ip netns exec $namespace ip mptcp limits set subflows 2 add_addr_accepted 2
-  done
-  in_client ip mptcp endpoint add $client_2 dev vc subflow
+  at sv <<<'mptcp limits set subflows 2 add_addr_accepted 2'
+  at cl <<IP
+mptcp limits set subflows 2 add_addr_accepted 2
+mptcp endpoint add $client_2 dev vc subflow
+IP
 }
 
 # cl --n1--hub--n0-- sv
 network_nic() {
-  ip netns add sv
-  ip netns add cl
-  quiet sv
-  quiet cl
+  namespaces sv cl
   ip link set n0 netns sv
   ip link set n1 netns cl
   connect sv n0 $server $server_mac $client $client_mac
@@ -69,18 +70,16 @@ network_nic() {
 
 # Everything in one namespace, on its lo.
 network_lo() {
-  ip netns add sv
-  quiet sv
-  ip -n sv address add $server/32 dev lo
+  namespaces sv
+  at sv <<IP
+link set lo up
+address add $server/32 dev lo
+IP
 }
 
 # cl --veth-- ro --veth-- sv
 network_forward() {
-  local namespace
-  for namespace in cl ro sv; do
-    ip netns add "$namespace"
-    quiet "$namespace"
-  done
+  namespaces cl ro sv
   ip link add fc netns cl type veth peer name rc netns ro
   ip link add fs netns sv type veth peer name rs netns ro
   connect cl fc 198.51.100.2 $client_mac 198.51.100.1 52:54:00:00:01:02
@@ -95,8 +94,7 @@ network_forward() {
 # cl --veth-- sv, without IPv4 addresses.
 readonly server6=2001:db8::1 client6=2001:db8::2
 network_veth6() {
-  ip netns add sv
-  ip netns add cl
+  namespaces sv cl
   ip link add vs netns sv type veth peer name vc netns cl
   connect6 sv vs $server6 $server_mac $client6 $client_mac
   connect6 cl vc $client6 $client_mac $server6 $server_mac
@@ -125,11 +123,7 @@ readonly overlay_server=198.51.100.1 overlay_client=198.51.100.2
 
 # A container: cl --veth-- bridge, masquerade, n1 --hub--n0-- sv.
 network_container() {
-  local namespace
-  for namespace in cl ro sv; do
-    ip netns add "$namespace"
-    quiet "$namespace"
-  done
+  namespaces cl ro sv
   ip link set n0 netns sv
   ip link set n1 netns ro
   connect sv n0 $server $server_mac $client $client_mac
@@ -153,18 +147,16 @@ NFT
 
 # cl, sv --macvlans over n1--hub--n0-- ro, a router with one arm.
 network_one_arm() {
-  local namespace
-  for namespace in hub cl sv ro; do
-    ip netns add "$namespace"
-    quiet "$namespace"
-  done
+  namespaces hub cl sv ro
   ip link set n0 netns ro
   ip link set n1 netns hub
-  ip -n hub link set n1 up
-  ip -n hub link add link n1 name vc type macvlan mode private
-  ip -n hub link add link n1 name vs type macvlan mode private
-  ip -n hub link set vc netns cl
-  ip -n hub link set vs netns sv
+  at hub <<'IP'
+link set n1 up
+link add link n1 name vc type macvlan mode private
+link add link n1 name vs type macvlan mode private
+link set vc netns cl
+link set vs netns sv
+IP
   connect cl vc $client 52:54:00:00:02:02 192.0.2.3 $server_mac
   connect sv vs $server 52:54:00:00:02:01 192.0.2.3 $server_mac
   connect ro n0 192.0.2.3 $server_mac $client 52:54:00:00:02:02
@@ -183,24 +175,29 @@ network_bond() {
 }
 # bond NAMESPACE DEVICE NIC ADDRESS MAC PEER_ADDRESS PEER_MAC
 bond() {
-  ip -n "$1" address flush dev "$3"
-  ip -n "$1" link set "$3" down
-  ip -n "$1" link add "$2" type bond mode active-backup
-  ip -n "$1" link set "$3" master "$2"
+  at "$1" <<IP
+address flush dev $3
+link set $3 down
+link add $2 type bond mode active-backup
+link set $3 master $2
+IP
   connect "$1" "$2" "${@:4}"
 }
 
 # cl --ipvlan over n1--hub--n0 under an ipvlan-- sv: the NIC's address, another network.
 network_ipvlan() {
   network_nic
-  ip -n sv link add link n0 name is type ipvlan mode l2
-  ip -n cl link add link n1 name ic type ipvlan mode l2
-  ip -n sv address add $overlay_server/24 dev is
-  ip -n cl address add $overlay_client/24 dev ic
-  ip -n sv link set is up
-  ip -n cl link set ic up
-  ip -n sv neighbour replace $overlay_client lladdr $client_mac dev is nud permanent
-  ip -n cl neighbour replace $overlay_server lladdr $server_mac dev ic nud permanent
+  ipvlan sv is n0 $overlay_server $overlay_client $client_mac
+  ipvlan cl ic n1 $overlay_client $overlay_server $server_mac
+}
+# ipvlan NAMESPACE DEVICE NIC ADDRESS PEER_ADDRESS PEER_MAC
+ipvlan() {
+  at "$1" <<IP
+link add link $3 name $2 type ipvlan mode l2
+address add $4/24 dev $2
+link set $2 up
+neighbour replace $5 lladdr $6 dev $2 nud permanent
+IP
 }
 
 # A VPN: cl --WireGuard over n1--hub--n0-- sv.
@@ -222,24 +219,20 @@ network_wireguard() {
 
 # IPsec between the two NICs: ESP, transport mode.
 network_ipsec() {
-  local namespace
   network_nic
-  for namespace in sv cl; do
-    esp $namespace $server $client 0x100
-    esp $namespace $client $server 0x200
-  done
-  policy sv out $server $client
-  policy sv in $client $server
-  policy cl out $client $server
-  policy cl in $server $client
+  esp sv $server $client
+  esp cl $client $server
 }
-# esp NAMESPACE FROM TO SPI
+# esp NAMESPACE ADDRESS PEER_ADDRESS
 esp() {
-  ip -n "$1" xfrm state add src "$2" dst "$3" proto esp spi "$4" mode transport \
-    auth 'hmac(sha256)' 0x0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef enc cipher_null ''
-}
-policy() {
-  ip -n "$1" xfrm policy add src "$3" dst "$4" dir "$2" tmpl src "$3" dst "$4" proto esp mode transport
+  local keys="mode transport auth hmac(sha256) \
+    0x0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef enc cipher_null ''"
+  at "$1" <<IP
+xfrm state add src $server dst $client proto esp spi 0x100 $keys
+xfrm state add src $client dst $server proto esp spi 0x200 $keys
+xfrm policy add src $2 dst $3 dir out tmpl src $2 dst $3 proto esp mode transport
+xfrm policy add src $3 dst $2 dir in tmpl src $3 dst $2 proto esp mode transport
+IP
 }
 
 # A VPN of a program: cl --tun, socat-- n1--hub--n0 --socat, tun-- sv.
@@ -255,7 +248,7 @@ wait_for_link() {
   local i
   for i in {1..100}; do
     if ip -n "$1" address show dev "$2" 2>/dev/null | grep -q 'inet '; then return 0; fi
-    sleep 0.1
+    doze 0.1
   done
   echo "$2 does not come up" >&2
   return 1
@@ -281,25 +274,40 @@ network_mirror() {
   tc -n sv filter add dev vs egress matchall action mirred egress mirror dev mir
 }
 
-
+declare -A holders=()
 # A sleeping process in each namespace: its /proc/PID/net can be read without entering it.
 hold_namespaces() {
   local namespace
-  for namespace in $(ip netns list | cut -d ' ' -f 1); do
+  for namespace in $(namespace_names); do
     ip netns exec "$namespace" sleep 1000 &
+    holders[$namespace]=$!
     echo "$namespace $!" >>/run/holders
+  done
+}
+
+namespace_names() { [[ ! -d /run/netns ]] || (cd /run/netns && echo *); }
+# processes_of NAMESPACE
+processes_of() {
+  local process
+  for process in /proc/[0-9]*; do
+    [[ ! $process/ns/net -ef /run/netns/$1 ]] || echo "${process#/proc/}"
   done
 }
 
 in_server() { ip netns exec sv "$@"; }
 in_client() { ip netns exec cl "$@"; }
 
-# wait_for PORT: until the server's namespace listens on it.
+# Sleeps, without a process.
+doze() { read -rt "$1" _ <>/run/never || true; }
+
+# wait_for PORT: until somebody listens on it in the server's namespace: TCP_LISTEN, or a socket of UDP,
+# which is in TCP_CLOSE until it is connected (include/net/tcp_states.h).
 wait_for() {
-  local i
-  for i in {1..100}; do
-    if [[ $(in_server ss -Hlntu "sport = :$1") ]]; then return 0; fi
-    sleep 0.1
+  local i pattern
+  printf -v pattern ':%04X 0+:0000 0[A7] ' "$1"
+  for i in {1..200}; do
+    if [[ $(cat "/proc/${holders[sv]}/net/"{tcp,udp,tcp6,udp6} 2>/dev/null) =~ $pattern ]]; then return 0; fi
+    doze 0.05
   done
   echo "nobody listens on port $1" >&2
   return 1

@@ -12,18 +12,19 @@ source /vm/networks.sh
 # A namespace gives its NICs back some time after it was deleted.
 wait_for_device() {
   local i
-  for i in {1..50}; do
+  for i in {1..100}; do
     if [[ -e /sys/class/net/$1 ]]; then return 0; fi
-    sleep 0.1
+    doze 0.05
   done
 }
 
 clean_up() {
-  local namespace pid nic
-  for namespace in $(ip netns list | cut -d ' ' -f 1); do
-    for pid in $(ip netns pids "$namespace"); do kill -KILL "$pid" || true; done
-    ip netns del "$namespace"
-  done
+  local namespace nic
+  for namespace in $(namespace_names); do
+    # shellcheck disable=SC2046 # a word each
+    kill -KILL $(processes_of "$namespace") || true
+    echo "netns del $namespace"
+  done | ip -batch -
   # A NIC comes back from its namespace with what a scenario made of it.
   for nic in n0 n1; do
     wait_for_device "$nic"
@@ -39,10 +40,10 @@ clean_up() {
 
 # remember_tasks: those of the namespaces now, for switches; the holders sleep.
 remember_tasks() {
-  local namespace pid
-  for namespace in $(ip netns list | cut -d ' ' -f 1); do
-    for pid in $(ip netns pids "$namespace"); do
-      grep -q " $pid\$" /run/holders || echo "/proc/$pid/status"
+  local namespace process
+  for namespace in $(namespace_names); do
+    for process in $(processes_of "$namespace"); do
+      [[ $process == "${holders[$namespace]}" ]] || echo "/proc/$process/status"
     done
   done >/run/tasks
 }
@@ -73,7 +74,7 @@ counters() {
 qdiscs() {
   local namespace
   mkdir -p "/out/$name/$1"
-  for namespace in $(ip netns list | cut -d ' ' -f 1); do
+  for namespace in $(namespace_names); do
     tc -n "$namespace" -s qdisc show >"/out/$name/$1/$namespace.qdisc"
   done
 }
@@ -85,7 +86,7 @@ settle() {
     mapfile -t now </proc/net/softnet_stat
     if ((i > 1)) && [[ ${now[*]} == "${before[*]}" ]]; then return 0; fi
     before=("${now[@]}")
-    read -rt 0.25 _ <>/run/never || true # sleeps, without a process
+    doze 0.25
   done
   echo 'packets without end' >&2
   return 1

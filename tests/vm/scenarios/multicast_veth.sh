@@ -9,7 +9,7 @@ prepare() {
   done
   for i in {1..100}; do
     if (($(in_server ss -Hlnu 'sport = :5000' | wc -l) == 2)); then return 0; fi
-    sleep 0.1
+    doze 0.1
   done
   return 1
 }

@@ -4,7 +4,7 @@ network=veth
 beside=0
 prepare() {
   start_nginx
-  for process in $(ip netns pids sv); do taskset -p -c 0 "$process" >/dev/null; done
+  for process in $(processes_of sv); do taskset -p -c 0 "$process" >/dev/null; done
 }
 # The workers sleep again before their counters are read: the hog ends first.
 traffic() {

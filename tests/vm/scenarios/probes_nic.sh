@@ -15,6 +15,7 @@ traffic() {
   requests 40 small 1
   in_client iperf3 --client "$server" --parallel 3 --bitrate 4M --bytes 150K
   in_client iperf3 --client "$server" --udp --bitrate 2M --length 1000 --bytes 30K
+  cat /sys/kernel/tracing/kprobe_profile >"/out/$name/kprobe_profile"
 }
 record() {
   cat $kprobes >"/out/$name/kprobes.before"
@@ -24,13 +25,17 @@ record() {
   return "$(<"/out/$name/skbtrail.status")"
 }
 packets() { jq -r "select(.legs[-1].direction == \"rx\") | $1" "$results/packets.json"; }
-# share WHAT CONDITION OF: at least 995 of 1000 packets for which OF is true fulfil CONDITION.
+# A probe is not told of when its CPU is in another one (kprobe_ftrace_handler(),
+# arch/x86/kernel/kprobes/ftrace.c); the kernel counts those.
+missed_probes() { awk '{ missed += $NF } END { print missed + 0 }' "$results/kprobe_profile"; }
+# share WHAT CONDITION OF: at least 995 of 1000 packets for which OF is true fulfil CONDITION, not
+# counting those of missed probes.
 share() {
   local all good
   all=$(packets "select($3) | .id" | wc -l)
   good=$(packets "select(($3) and ($2)) | .id" | wc -l)
   at_least 1 "$all" "$1: packets"
-  at_least $((all * 995)) $((good * 1000)) "$1: $good of $all packets, in thousandths"
+  at_least $((all * 995)) $(((good + $(missed_probes)) * 1000)) "$1: $good of $all packets, in thousandths"
 }
 check() {
   diff "$results/kprobes.before" "$results/kprobes.after" >"$results/kprobes.diff" ||

@@ -13,7 +13,7 @@ tap() {
   ip netns exec "$1" tcpdump -Z root -U -n -i "$2" -w "/tmp/$2.pcap" 2>"/tmp/$2.err" &
   for i in {1..100}; do
     if grep -q 'listening on' "/tmp/$2.err"; then return 0; fi
-    sleep 0.1
+    doze 0.1
   done
   cat "/tmp/$2.err" >&2
   return 1
