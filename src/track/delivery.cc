@@ -97,6 +97,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   if (socket.sport != event.sport || socket.dport != event.dport) {
     forget_queue(socket, UnknownCause::socket_closed);
     socket.flow = track::flow_of(flows_, event);
+    socket.device.reset();
     socket.sport = event.sport;
     socket.dport = event.dport;
   }
@@ -118,6 +119,7 @@ void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* l
     leg->flow = socket.flow;
     leg->rx.socket = socket.key;
     leg->rx.data_len = bytes;
+    if (leg->confidence == Confidence::exact) socket.device = leg->rx.last_device;
     if (bytes == 0) return legs_.close(*leg, Outcome::acked);
     leg->rx.has_data = leg->rx.queued = true;
     if (socket.disordered) leg->confidence = std::max(leg->confidence, Confidence::inferred);
@@ -696,9 +698,16 @@ void Delivery::release_sent(Task& task) {
   task.sent.clear();
 }
 
-FlowId Delivery::flow_of(SockAddr sk) {
+std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
+  if (!in_task(header)) return std::nullopt;
+  const Task& task = this->task(header.pid);
+  return task.in_call ? std::optional(task.call_entered) : std::nullopt;
+}
+
+Receiver::Connected Delivery::connection(SockAddr sk) {
   const Socket* socket = sockets_.find(Sockets::key(sk));
-  return socket == nullptr ? kNoFlow : socket->flow;
+  return socket == nullptr ? Receiver::Connected{}
+                           : Receiver::Connected{socket->flow, socket->device};
 }
 
 // The call's own socket is named after all its packets have left.

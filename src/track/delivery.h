@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "event/sched.h"
@@ -82,7 +83,9 @@ class Delivery {
   void sent(const EventHeader& header, LiveLeg& leg);
   // A packet leaves in a softirq: an answer to what its CPU received last, as far as known.
   FlowId answering(CpuId id) { return cpu(id).answering; }
-  FlowId flow_of(SockAddr sk);
+  Receiver::Connected connection(SockAddr sk);
+  // When the call began that the event lies in; nothing in interrupts, and where no call is known.
+  std::optional<Nanoseconds> call_begun(const EventHeader& header);
 
   // The stack goes on to something else: a waking from here on is not the last packet's doing.
   void moves_on(CpuId id) {
@@ -94,6 +97,7 @@ class Delivery {
   const DeliveryCounters& counters() const { return counters_; }
 
  private:
+  FlowId flow_of(SockAddr sk) { return connection(sk).flow; }
   struct Cpu {
     std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe, and ...
     LegRef queued[2];                  // ... the last one queued: in a task, in a softirq

@@ -261,7 +261,8 @@ void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
   if (event.skbaddr) return delivery_.received(header, receiver_.probed(header, event), event);
   TcpProbe named = event;
   receiver_.complete(header, named);
-  delivery_.received(header, receiver_.probed(header, named), named);
+  const auto since = delivery_.call_begun(header);
+  delivery_.received(header, receiver_.probed(header, named, since), named);
 }
 
 void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event) {
@@ -305,7 +306,8 @@ void PacketTracker::on(const EventHeader& header, const SockRecvLength& event) {
   delivery_.recv_length(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const InetSockSetState& event) {
-  receiver_.state_changed(header, event);
+  receiver_.state_changed(header, event, delivery_.connection(event.skaddr),
+                          delivery_.call_begun(header));
   delivery_.closed(header, event, comms_.name(header.pid));
 }
 

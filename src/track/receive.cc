@@ -63,18 +63,32 @@ bool Receiver::take(std::vector<LegRef>& list, const LiveLeg* leg) {
   return false;
 }
 
+bool Receiver::waits(const LegRef& ref) {
+  const LiveLeg* leg = ref.get();
+  return leg != nullptr && !leg->rx.control && leg->rx.fragment_of == 0 &&
+         !leg->stages.has(Stage::proto);
+}
+
 // The oldest that still waits; who has died or gone on is dropped.
 LiveLeg* Receiver::oldest(std::vector<LegRef>& list) {
-  const auto waits = [](const LegRef& ref) {
-    const LiveLeg* leg = ref.get();
-    return leg != nullptr && !leg->rx.control && leg->rx.fragment_of == 0 &&
-           !leg->stages.has(Stage::proto);
-  };
   std::size_t dead = 0;
   while (dead < list.size() && !waits(list[dead])) ++dead;
   for (std::size_t i = 0; i < dead; ++i) let_go(list[i]);
   list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dead));
   return list.empty() ? nullptr : list.front().get();
+}
+
+// The oldest that came by the device that the connection receives by: what lies at another one may
+// be on its way to somebody else, such as to the poll of a tunnel's device.
+LiveLeg* Receiver::take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device) {
+  if (oldest(list) == nullptr) return nullptr;
+  const auto found = std::find_if(list.begin(), list.end(), [&](const LegRef& ref) {
+    return waits(ref) && (!device || ref.get()->rx.last_device == *device);
+  });
+  if (found == list.end()) return nullptr;
+  LiveLeg* leg = found->get();
+  list.erase(found);
+  return leg;
 }
 
 // ------------------------------------------------------------------------------ births and hops
@@ -333,6 +347,11 @@ FlowId Receiver::flow_of(const LiveLeg& leg) {
   return flows_.reversed(leg.previous->flow);
 }
 
+bool Receiver::may_be_of(const LiveLeg& leg, FlowId flow) {
+  const FlowId its_flow = flow_of(leg);
+  return its_flow == kNoFlow || its_flow == flow;
+}
+
 // Problem: the event has more data than the packet `first` can carry; whose? Those that came right
 // behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
 // headers of the same length, of whole words (ihl, doff) where IPsec has not padded them. Where
@@ -341,19 +360,11 @@ FlowId Receiver::flow_of(const LiveLeg& leg) {
 void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed) {
   candidates_.clear();
   const FlowId flow = track::flow_of(flows_, event);
-  const auto consider = [&](const LegRef& ref) {
-    LiveLeg* leg = ref.get();
-    if (leg == nullptr || leg == &first || !leg->rx.waiting || leg->rx.control) return;
-    if (leg->rx.last_device != first.rx.last_device) return;
-    if (leg->stages[Stage::stack] < first.stages[Stage::stack]) return;
-    const FlowId its_flow = flow_of(*leg);
-    if (its_flow != kNoFlow && flow != kNoFlow && its_flow != flow) return;
-    candidates_.push_back(leg);
-  };
-  for (const LegRef& ref : parked_) consider(ref);
-  for (const Cpu& cpu : cpus_) {
-    for (const LegRef& ref : cpu.unmatched) consider(ref);
-  }
+  each_waiting([&](LiveLeg& leg) {
+    const bool behind = &leg != &first && leg.rx.last_device == first.rx.last_device &&
+                        leg.stages[Stage::stack] >= first.stages[Stage::stack];
+    if (behind && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
+  });
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const LiveLeg* a, const LiveLeg* b) {
     return a->stages[Stage::stack] < b->stages[Stage::stack];
   });
@@ -422,17 +433,9 @@ LiveLeg* Receiver::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
 void Receiver::take_waiting(TcpProbe event, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
   std::vector<LiveLeg*> waiting;
-  const auto consider = [&](const LegRef& ref) {
-    LiveLeg* leg = ref.get();
-    if (leg == nullptr || !leg->rx.waiting || leg->rx.control) return;
-    const FlowId its_flow = flow_of(*leg);
-    const bool may_be_its = its_flow == kNoFlow || its_flow == flow;
-    if (may_be_its && !is_below(*leg, flow)) waiting.push_back(leg);
-  };
-  for (const LegRef& ref : parked_) consider(ref);
-  for (const Cpu& cpu : cpus_) {
-    for (const LegRef& ref : cpu.unmatched) consider(ref);
-  }
+  each_waiting([&](LiveLeg& leg) {
+    if (may_be_of(leg, flow) && !is_below(leg, flow)) waiting.push_back(&leg);
+  });
   for (LiveLeg* leg : waiting) {
     if (!could_carry(leg->rx.stack_len, event.data_len)) {
       coalesced_behind(*leg, event, probed);
@@ -446,7 +449,30 @@ void Receiver::take_waiting(TcpProbe event, Probed& probed) {
   }
 }
 
-Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& event) {
+// The same for a segment without data. That one may be is no reason to think that it is: many are
+// freed without an event. But a socket is locked and released in one call (lock_sock(),
+// release_sock(), net/core/sock.c): it came since then, and by the connection's device. The oldest;
+// where the device is not known yet, the only one.
+LiveLeg* Receiver::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
+  candidates_.clear();
+  each_waiting([&](LiveLeg& leg) {
+    const bool may_be = leg.stages[Stage::stack] >= since && are_headers(leg.rx.stack_len) &&
+                        leg.rx.fragment_of == 0 && (!device || leg.rx.last_device == *device);
+    if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
+  });
+  if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
+  LiveLeg* leg = *std::min_element(candidates_.begin(), candidates_.end(),
+                                   [](const LiveLeg* a, const LiveLeg* b) {
+                                     return a->stages[Stage::stack] < b->stages[Stage::stack];
+                                   });
+  leg->rx.waiting = false;
+  leg->confidence = std::max(leg->confidence, Confidence::inferred);
+  for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
+  return leg;
+}
+
+Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& event,
+                                  std::optional<Nanoseconds> since) {
   Cpu& cpu = this->cpu(header.cpu);
   sees_tcp_probes_ = cpu.has_processed = true;
   LiveLeg* leg = nullptr;
@@ -459,6 +485,10 @@ Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& eve
     }
   } else {
     leg = take_fitting(cpu, track::flow_of(flows_, event), event.data_len, in_task(header));
+  }
+  if (leg == nullptr && !event.skbaddr && event.data_len == 0 && since) {
+    const FlowId flow = track::flow_of(flows_, event);
+    leg = take_backlogged(flow, of(flow).device, *since);
   }
   Probed probed{leg, {}, 0};
   if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
@@ -550,7 +580,8 @@ void Receiver::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& ev
 
 // tcp_rcv_state_process() and tcp_rcv_synsent_state_process() free the segment that completed a
 // handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
-void Receiver::state_changed(const EventHeader& header, const InetSockSetState& event) {
+void Receiver::state_changed(const EventHeader& header, const InetSockSetState& event,
+                             const Connected& connection, std::optional<Nanoseconds> since) {
   if (in_task(header) && !comes_of_a_segment(event)) return;
   if (event.protocol == kProtocolMptcp) return;  // its subflow's segment, and told of there
   Cpu& cpu = this->cpu(header.cpu);
@@ -559,10 +590,13 @@ void Receiver::state_changed(const EventHeader& header, const InetSockSetState& 
   // from FIN_WAIT1 to FIN_WAIT2 to CLOSE.
   if (cpu.changed == event.skaddr) return;
   cpu.changed = event.skaddr;
-  LiveLeg* leg = oldest(cpu.unmatched);
+  const std::size_t waiting = cpu.unmatched.size();
+  LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
+  if (leg == nullptr && since) {
+    leg = take_backlogged(connection.flow, connection.device, *since);
+  }
   if (leg == nullptr) return;
-  if (cpu.unmatched.size() > 1 || in_task(header)) leg->confidence = Confidence::inferred;
-  cpu.unmatched.erase(cpu.unmatched.begin());
+  if (waiting > 1 || in_task(header)) leg->confidence = Confidence::inferred;
   leg->rx.control = true;
   leg->rx.waiting = false;
 }

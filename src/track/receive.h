@@ -65,7 +65,9 @@ class Receiver {
     std::span<LiveLeg* const> coalesced;
     std::uint32_t headers = 0;  // bytes of each of their lengths that are no data
   };
-  Probed probed(const EventHeader& header, const TcpProbe& event);
+  // `since`: when the task's call began, where it is a task that works on the segment.
+  Probed probed(const EventHeader& header, const TcpProbe& event,
+                std::optional<Nanoseconds> since = std::nullopt);
   // The leg whose data made a socket ready: `socket` holds the bytes of the one being processed, or
   // it is a datagram that waits. `sure`: nothing else could have been meant.
   struct Ready {
@@ -90,8 +92,15 @@ class Receiver {
   // ... and the packet that takes the one which is in GRO now.
   void gro_received(const EventHeader& header, const ProbeSkbGroReceive& event);
 
+  // What is known of a connection whose socket an event names.
+  struct Connected {
+    FlowId flow = kNoFlow;           // kNoFlow when it is not known
+    std::optional<DeviceId> device;  // that its segments came by
+  };
   // A connection changed its state while the softirq worked on a segment: that one is used up.
-  void state_changed(const EventHeader& header, const InetSockSetState& event);
+  // `since`: see probed().
+  void state_changed(const EventHeader& header, const InetSockSetState& event,
+                     const Connected& connection, std::optional<Nanoseconds> since);
   // The skb's end, or its way on, was seen: nobody waits for it.
   void processed(const EventHeader& header, LiveLeg* leg);
   // The last fragment of a datagram came, `first` is freed: the packet that they are from now on; 0
@@ -159,7 +168,22 @@ class Receiver {
   [[gnu::noinline]] void let_go(const LegRef& ref);
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
   [[gnu::noinline]] void take_waiting(TcpProbe event, Probed& probed);
+  [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
+                                             Nanoseconds since);
   FlowId flow_of(const LiveLeg& leg);
+  bool may_be_of(const LiveLeg& leg, FlowId flow);
+  // On any CPU, those that may lie in a backlog first.
+  template <class Visit>
+  void each_waiting(Visit visit) {
+    const auto consider = [&](const LegRef& ref) {
+      LiveLeg* leg = ref.get();
+      if (leg != nullptr && leg->rx.waiting && !leg->rx.control) visit(*leg);
+    };
+    for (const LegRef& ref : parked_) consider(ref);
+    for (const Cpu& cpu : cpus_) {
+      for (const LegRef& ref : cpu.unmatched) consider(ref);
+    }
+  }
   LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited);
   bool is_below(const LiveLeg& leg, FlowId flow);
   struct Merged {
@@ -169,7 +193,9 @@ class Receiver {
   static Merged merged_into(const Cpu& cpu, const LiveLeg& leg);
   static bool take(std::vector<LegRef>& list, const LiveLeg* leg);
   Ready announced_again(const EventHeader& header);
+  static bool waits(const LegRef& ref);
   LiveLeg* oldest(std::vector<LegRef>& list);
+  LiveLeg* take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device);
 
   LegTable& legs_;
   Devices& devices_;

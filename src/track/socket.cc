@@ -12,6 +12,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.key = key;
   socket.address = 0;
   socket.flow = kNoFlow;
+  socket.device.reset();
   socket.sport = socket.dport = 0;
   socket.gaps = 0;
   socket.disordered = false;

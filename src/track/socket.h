@@ -7,6 +7,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "track/flow.h"
@@ -79,6 +80,7 @@ struct Socket {
   std::uint64_t key = 0;
   std::uint64_t address = 0;  // once it is known, where the key is a cookie
   FlowId flow = kNoFlow;
+  std::optional<DeviceId> device;  // that its segments came by, as far as that is certain
   std::uint16_t sport = 0, dport = 0;
   std::uint32_t gaps = 0;
   bool disordered = false;  // bytes were read in another order than they came in

@@ -546,12 +546,14 @@ class Oracle {
     const LoggedEvent& event = at(i);
     if (event.skb) {
       Way* way = holder(event);
-      return way != nullptr && way->direction == LegDirection::rx ? way : nullptr;
+      if (way == nullptr || way->direction != LegDirection::rx) return nullptr;
+      came_by_[event.cookie] = way->device;
+      return way;
     }
     Cpu& cpu = cpus_[event.header.cpu];
     for (const std::size_t pending : cpu.pending) {
       Way& way = ways_[pending];
-      if (!fits(way, event.len) || waits_for_a_tunnel(way, i)) continue;
+      if (!fits(way, event.len) || waits_for_a_tunnel(way, event.cookie)) continue;
       if (pending == cpu.pending.front() && !in_task(event)) came_by_[event.cookie] = way.device;
       return &way;
     }
@@ -559,8 +561,8 @@ class Oracle {
   }
   // What its connection received before had been given on by a device on top of the one that has
   // it.
-  bool waits_for_a_tunnel(const Way& way, Index i) const {
-    const auto upper = came_by_.find(at(i).cookie);
+  bool waits_for_a_tunnel(const Way& way, std::uint64_t cookie) const {
+    const auto upper = came_by_.find(cookie);
     if (upper == came_by_.end()) return false;
     const auto lower = lower_.find(upper->second);
     return lower != lower_.end() && lower->second == way.device;
@@ -631,6 +633,8 @@ class Oracle {
     Way* way = probed(i);
     if (at(i).len > 0 && (way == nullptr ? in_task(at(i)) : !fits(*way, at(i).len))) {
       way = coalesced(i, way);
+    } else if (way == nullptr && !at(i).skb) {
+      way = backlogged(i, at(i).cookie);
     }
     processed(i, way);
     if (way == nullptr) return;
@@ -761,11 +765,48 @@ class Oracle {
       if (!in_task(at(j)) || of_a_segment(at(j))) return;
     }
     cpu.processed = true;
-    const std::size_t number = first_pending(cpu);
-    if (number == kNone) return;
-    Way& way = ways_[number];
-    way.control = true;
-    processed(i, &way);
+    for (const std::size_t number : cpu.pending) {
+      Way& way = ways_[number];
+      if (way.fragment || !came_by_its_device(way, cookie_of(i))) continue;
+      way.control = true;
+      return processed(i, &way);
+    }
+    Way* way = backlogged(i, cookie_of(i));
+    if (way == nullptr) return;
+    way->control = true;
+    processed(i, way);
+  }
+  bool came_by_its_device(const Way& way, std::uint64_t cookie) const {
+    const auto device = came_by_.find(cookie);
+    return device == came_by_.end() || device->second == way.device;
+  }
+
+  // Headers only, received on any CPU since the call began that works on it; the only one, or the
+  // oldest where the device of the connection is known.
+  Way* backlogged(Index i, std::uint64_t cookie) {
+    if (!in_task(at(i))) return nullptr;
+    Index begin = i;
+    while (begin-- > 0) {
+      if (at(begin).header.pid != at(i).header.pid) continue;
+      if (at(begin).kind == Kind::call_exit) return nullptr;
+      if (at(begin).kind == Kind::call_enter) break;
+    }
+    if (begin == kNone) return nullptr;
+    std::vector<Way*> found;
+    for (Way& way : ways_) {
+      const auto stack = way.stages.find(Stage::stack);
+      const bool waits = way.direction == LegDirection::rx && stack != way.stages.end() &&
+                         way.outcome == Outcome::open && !way.has_data() && !way.control &&
+                         !way.fragment && !way.stages.contains(Stage::proto) &&
+                         !way.stages.contains(Stage::ready);
+      if (waits && stack->second > begin && fits(way, 0) && came_by_its_device(way, cookie)) {
+        found.push_back(&way);
+      }
+    }
+    if (found.empty() || (found.size() > 1 && !came_by_.contains(cookie))) return nullptr;
+    return *std::min_element(found.begin(), found.end(), [](const Way* a, const Way* b) {
+      return a->stages.at(Stage::stack) < b->stages.at(Stage::stack);
+    });
   }
 
   void end_of_capture(Way& way) const {
@@ -868,7 +909,9 @@ class Oracle {
   // Of the socket at that address by then; 0 where nothing told.
   std::uint64_t cookie_of(Index i) const {
     for (Index j = i; j-- > 0;) {
-      if (at(j).kind == Kind::space_adjust && at(j).sock == at(i).sock) return at(j).cookie;
+      if (at(j).sock != at(i).sock) continue;
+      if (at(j).kind == Kind::space_adjust) return at(j).cookie;
+      if (at(j).kind == Kind::set_state && at(j).new_state == kTcpClose) return 0;
     }
     return 0;
   }
