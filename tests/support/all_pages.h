@@ -1,4 +1,5 @@
-// The pages of a CPU as libraries want them that know no compression: in memory, behind one another.
+// The pages of a CPU as libraries want them that know no compression: in memory, behind one
+// another.
 #pragma once
 
 #include <cstdint>
