@@ -83,7 +83,7 @@ LiveLeg* Receiver::oldest(std::vector<LegRef>& list) {
 LiveLeg* Receiver::take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device) {
   if (oldest(list) == nullptr) return nullptr;
   const auto found = std::find_if(list.begin(), list.end(), [&](const LegRef& ref) {
-    return waits(ref) && (!device || ref.get()->rx.last_device == *device);
+    return waits(ref) && came_by(*ref.get(), device);
   });
   if (found == list.end()) return nullptr;
   LiveLeg* leg = found->get();
@@ -400,18 +400,18 @@ void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
 
 // What came by a device below that of its connection is not there yet: it waits for the poll of a
 // tunnel's device (gro_cells_receive(), net/core/gro_cells.c).
-bool Receiver::is_below(const LiveLeg& leg, FlowId flow) {
-  const std::optional<DeviceId> device = of(flow).device;
+bool Receiver::is_below(const LiveLeg& leg, std::optional<DeviceId> device) {
   return device && stacked_.lies_on(*device, leg.rx.last_device);
 }
 
 // In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits. In a task
-// it is one that waited while the task had locked its socket.
+// it is one that waited while the task had locked its socket, and the softirq received others, too.
 LiveLeg* Receiver::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited) {
+  const std::optional<DeviceId> device = of(flow).device;
   for (std::size_t i = 0; i < cpu.unmatched.size(); ++i) {
     LiveLeg* leg = cpu.unmatched[i].get();
     if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
-    if (is_below(*leg, flow)) continue;
+    if (waited ? !came_by(*leg, device) : is_below(*leg, device)) continue;
     cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
     leg->rx.waiting = false;
     if (legs_.find(leg->skbaddr).leg != leg) {
@@ -432,9 +432,10 @@ LiveLeg* Receiver::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
 // oldest of its flow that has so much data, alone or with those behind it.
 void Receiver::take_waiting(TcpProbe event, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
+  const std::optional<DeviceId> device = of(flow).device;
   std::vector<LiveLeg*> waiting;
   each_waiting([&](LiveLeg& leg) {
-    if (may_be_of(leg, flow) && !is_below(leg, flow)) waiting.push_back(&leg);
+    if (may_be_of(leg, flow) && came_by(leg, device)) waiting.push_back(&leg);
   });
   for (LiveLeg* leg : waiting) {
     if (!could_carry(leg->rx.stack_len, event.data_len)) {
@@ -451,13 +452,13 @@ void Receiver::take_waiting(TcpProbe event, Probed& probed) {
 
 // The same for a segment without data. That one may be is no reason to think that it is: many are
 // freed without an event. But a socket is locked and released in one call (lock_sock(),
-// release_sock(), net/core/sock.c): it came since then, and by the connection's device. The oldest;
-// where the device is not known yet, the only one.
+// release_sock(), net/core/sock.c): it came since then, by the connection's device, and nobody else
+// has its address. The oldest; where the device is not known yet, the only one.
 LiveLeg* Receiver::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
   candidates_.clear();
   each_waiting([&](LiveLeg& leg) {
     const bool may_be = leg.stages[Stage::stack] >= since && are_headers(leg.rx.stack_len) &&
-                        leg.rx.fragment_of == 0 && (!device || leg.rx.last_device == *device);
+                        leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
     if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;

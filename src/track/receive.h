@@ -185,7 +185,10 @@ class Receiver {
     }
   }
   LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited);
-  bool is_below(const LiveLeg& leg, FlowId flow);
+  bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);
+  static bool came_by(const LiveLeg& leg, std::optional<DeviceId> device) {
+    return !device || leg.rx.last_device == *device;
+  }
   struct Merged {
     LiveLeg* into = nullptr;  // null when it is unknown
     bool sure = false;

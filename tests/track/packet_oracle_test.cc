@@ -553,7 +553,11 @@ class Oracle {
     Cpu& cpu = cpus_[event.header.cpu];
     for (const std::size_t pending : cpu.pending) {
       Way& way = ways_[pending];
-      if (!fits(way, event.len) || waits_for_a_tunnel(way, event.cookie)) continue;
+      if (!fits(way, event.len)) continue;
+      if (in_task(event) ? !came_by_its_device(way, event.cookie)
+                         : waits_for_a_tunnel(way, event.cookie)) {
+        continue;
+      }
       if (pending == cpu.pending.front() && !in_task(event)) came_by_[event.cookie] = way.device;
       return &way;
     }
@@ -580,7 +584,8 @@ class Oracle {
       const bool waits = way.direction == LegDirection::rx && way.stages.contains(Stage::stack) &&
                          (way.outcome == Outcome::open || way.outcome == Outcome::unknown) &&
                          !way.has_data() && !way.control;
-      if (waits) waiting.push_back(&way);
+      const bool its = head != nullptr || came_by_its_device(way, at(i).cookie);
+      if (waits && its) waiting.push_back(&way);
     }
     std::sort(waiting.begin(), waiting.end(), [](const Way* a, const Way* b) {
       return a->stages.at(Stage::stack) < b->stages.at(Stage::stack);

@@ -300,8 +300,9 @@ struct ReceiveBacklog : Receive {
     tracker.on(task(time), event);
   }
   void exit(Nanoseconds time) { tracker.on(task(time), SysExit{}); }
-  void acknowledged(const EventHeader& header) {
+  void acknowledged(const EventHeader& header, std::uint16_t data_len = 0) {
     TcpProbe event;
+    event.data_len = data_len;
     event.sock_cookie = 5;
     event.saddr = event.daddr = kAddress;
     tracker.on(header, event);
@@ -385,6 +386,17 @@ TEST_F(ReceiveBacklog, what_came_by_another_device_is_anothers) {
   EXPECT_EQ(outcome(2), Outcome::open);
 }
 
+TEST_F(ReceiveBacklog, what_is_freed_does_not_wait) {
+  acknowledged_in_softirq();
+  enter(100);
+  receive_elsewhere(110, 1);
+  receive_elsewhere(120, 1);
+  acknowledged(task(130));
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::unknown);
+  EXPECT_EQ(outcome(3), Outcome::acked);
+}
+
 TEST_F(ReceiveBacklog, what_is_longer_than_headers_is_no_acknowledgement) {
   acknowledged_in_softirq();
   enter(100);
@@ -417,6 +429,22 @@ TEST_F(ReceiveBacklog, a_change_of_state_uses_one_up) {
   tracker.finish();
   EXPECT_EQ(outcome(2), Outcome::consumed);
   EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
+}
+
+// Seen in guests: on its CPU, or on another one, lies what waits for the poll of another tunnel.
+TEST_F(ReceiveBacklog, data_that_came_by_another_device_is_anothers) {
+  acknowledged_in_softirq("eth1");
+  enter(100);
+  for (const CpuId cpu : {1, 0}) {
+    softirq(110, cpu);
+    receive(111, skb(1 + cpu), 152, "eth0", cpu);
+    softirq_exit(112, cpu);
+  }
+  acknowledged(task(130), 100);
+  tracker.finish();
+  for (const std::uint64_t id : {2, 3}) {
+    EXPECT_FALSE(packets.with_id(id).last.stages.has(Stage::proto));
+  }
 }
 
 // Seen in a guest: the softirq of the CPU has received for somebody else.
