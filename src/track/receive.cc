@@ -485,11 +485,11 @@ Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& eve
       leg->rx.waiting = false;
     }
   } else {
-    leg = take_fitting(cpu, track::flow_of(flows_, event), event.data_len, in_task(header));
-  }
-  if (leg == nullptr && !event.skbaddr && event.data_len == 0 && since) {
     const FlowId flow = track::flow_of(flows_, event);
-    leg = take_backlogged(flow, of(flow).device, *since);
+    leg = take_fitting(cpu, flow, event.data_len, in_task(header));
+    if (leg == nullptr && event.data_len == 0 && since) {
+      leg = take_backlogged(flow, of(flow).device, *since);
+    }
   }
   Probed probed{leg, {}, 0};
   if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
