@@ -15,8 +15,9 @@ class Blocks {
  public:
   using Block = std::shared_ptr<std::uint8_t[]>;
 
-  // Large enough that reading is all there is to it, small enough for a processor's cache.
-  static constexpr std::size_t kUsualSize = std::size_t{256} << 10;
+  // Large enough that reading is all there is to it, small enough that those on their way stay in a
+  // processor's cache: with 256 KiB a report takes a tenth longer.
+  static constexpr std::size_t kUsualSize = std::size_t{64} << 10;
 
   // `size`: bytes of each.
   explicit Blocks(std::size_t size) : size_(size) {}
