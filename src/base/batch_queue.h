@@ -1,6 +1,7 @@
 // Batches of something on their way from one thread to another, in order. Some batches are all the
 // memory there is: who is faster waits, and then until there is a lot to do. To fall asleep and to
-// be woken costs as much as a batch, in a virtual machine as many.
+// be woken costs as much as a batch, in a virtual machine as many. Who would wait may have something
+// else to do, `bool spare()`: called until it says false, that nothing is left, or the wait is over.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,11 @@ class BatchQueue {
   }
 
   // The thread that puts. An empty batch, to be filled; null: nobody takes any more.
-  Batch* next_empty() {
+  Batch* next_empty() { return next_empty(nothing); }
+  template <class Spare>
+  Batch* next_empty(Spare spare) {
+    while (filled_ == batches_.size() && !abandoned_ && spare()) {
+    }
     if (filled_ == batches_.size()) {
       sleep(puts_, [this] { return filled_ <= batches_.size() - a_lot() || abandoned_; });
     }
@@ -43,7 +48,11 @@ class BatchQueue {
   }
 
   // The thread that takes. The next batch; null at the end.
-  const Batch* next_filled() {
+  const Batch* next_filled() { return next_filled(nothing); }
+  template <class Spare>
+  const Batch* next_filled(Spare spare) {
+    while (filled_ == 0 && !ended_ && spare()) {
+    }
     if (filled_ == 0) {
       sleep(takes_, [this] { return filled_ >= a_lot() || ended_; });
     }
@@ -67,6 +76,7 @@ class BatchQueue {
     std::condition_variable woken;
   };
 
+  static bool nothing() { return false; }
   std::size_t a_lot() const { return batches_.size() / 2; }
 
   // The sleeper says so and then looks; who wakes has changed what it looks at and then asks

@@ -47,12 +47,13 @@ class PacketWalk {
 
   // Every event, then the end of those packets that still live. `beside` sees the same events, on
   // the thread that reads them.
-  track::CaptureFacts run(stream::Dispatcher* beside = nullptr) {
+  track::CaptureFacts run(stream::Dispatcher* beside = nullptr,
+                          stream::SpareWork* spare = nullptr) {
     track::CaptureFacts facts = start_facts(trace_);
     if (beside == nullptr) {
-      run_events(trace_, {&events_}, facts);
+      run_events(trace_, {&events_}, facts, spare);
     } else {
-      run_events(trace_, {&events_, beside}, facts);
+      run_events(trace_, {&events_, beside}, facts, spare);
     }
     tracker_.finish();
     return facts;

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "cli/exit_status.h"
-#include "stream/walk.h"
 
 namespace skbtrail::cli {
 namespace {
@@ -128,10 +127,10 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
 }
 
 void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispatcher*> dispatchers,
-                track::CaptureFacts& facts) {
+                track::CaptureFacts& facts, stream::SpareWork* spare) {
   track::LossTracker loss(facts);
   (*dispatchers.begin())->subscribe_loss(loss);
-  const stream::Census census = stream::walk(trace, dispatchers);
+  const stream::Census census = stream::walk(trace, dispatchers, spare);
   facts.first = census.first;
   facts.last = census.last;
   for (const LossWindow& window : census.gaps_at_end) loss.on_loss(window);

@@ -13,13 +13,6 @@
 namespace skbtrail::cli {
 namespace {
 
-// Legs are counted on the thread that reads.
-struct LegsBeside {
-  track::LegRelay relay;
-  track::LegStats stats;
-  void on_pause() { relay.hand_to(stats); }
-};
-
 Arguments make_arguments() {
   Arguments arguments(
       {"report", "[FILE]",
@@ -39,18 +32,18 @@ Result<int> run_report(const Input& input) {
 
   NoPackets none;
   PacketWalk walk(*trace, none);
-  LegsBeside legs;
+  track::LegStats legs;
+  track::LegRelay<track::LegStats> relay(legs);
   track::PollStats polls;
-  walk.also_tell<track::LegSink>(legs.relay);
+  walk.also_tell<track::LegSink>(relay);
   std::optional<SchedWalk> tasks;
   if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
   // What needs no packets goes with the thread that reads.
   stream::Dispatcher no_tasks(trace->catalog());
   stream::Dispatcher& beside = tasks ? tasks->events() : no_tasks;
   polls.subscribe(beside);
-  beside.subscribe_pause(legs);
-  track::CaptureFacts facts = walk.run(&beside);
-  legs.relay.hand_rest_to(legs.stats);
+  track::CaptureFacts facts = walk.run(&beside, &relay);
+  relay.hand_over_rest();
   // From here on nothing but results.
 
   std::optional<report::SchedReport> scheduling;
@@ -63,7 +56,7 @@ Result<int> run_report(const Input& input) {
   const int status = exit_status(facts, input.strict);
   const track::PacketTracker& tracker = walk.tracker();
   report::ReportResult result = report::make_report(
-      std::move(facts), {tracker.traffic(), legs.stats, polls, tracker.counters(),
+      std::move(facts), {tracker.traffic(), legs, polls, tracker.counters(),
                          tracker.send_counters(), tracker.delivery_counters(), walk.names()});
   result.tasks = std::move(scheduling);
   TextWriter out(STDOUT_FILENO);

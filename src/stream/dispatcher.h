@@ -92,16 +92,6 @@ class Dispatcher {
     for (const auto& [target, call] : loss_subscribers_) call(target, window);
   }
 
-  // `void on_pause()` is called now and then between two events, on the thread of the events.
-  template <class Tracker>
-  void subscribe_pause(Tracker& tracker) {
-    pause_subscribers_.emplace_back(
-        &tracker, [](void* target) { static_cast<Tracker*>(target)->on_pause(); });
-  }
-  void dispatch_pause() const {
-    for (const auto& [target, call] : pause_subscribers_) call(target);
-  }
-
   // Records shorter than their format says, by event id.
   std::map<std::uint16_t, std::uint64_t> undecodable() const;
   // Events somebody wanted: "sys:event" -> why it is not there ("" = the trace does not have it).
@@ -234,7 +224,6 @@ class Dispatcher {
   std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;
-  std::vector<std::pair<void*, void (*)(void*)>> pause_subscribers_;
   std::map<std::string, std::string> missing_;
 };
 

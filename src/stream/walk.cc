@@ -35,7 +35,8 @@ Census census(const Merge& merge) {
 }
 
 // Hands all events to the first dispatcher through the queue, to the others at once.
-Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue) {
+template <class Spare>
+Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue, Spare spare) {
   struct End {
     EventQueue& queue;
     ~End() { queue.end(); }
@@ -43,54 +44,52 @@ Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue
   Merge merge = events_for(trace, dispatchers);
   bool more = true;
   while (more) {
-    EventBatch* batch = queue.next_empty();
+    EventBatch* batch = queue.next_empty(spare);
     if (batch == nullptr) break;
     more = merge.fill(*batch);
     queue.filled();
-    for (Dispatcher* dispatcher : dispatchers.subspan(1)) {
-      batch->pass_taken_to(*dispatcher);
-      dispatcher->dispatch_pause();
-    }
+    for (Dispatcher* dispatcher : dispatchers.subspan(1)) batch->pass_taken_to(*dispatcher);
   }
   return census(merge);
 }
 
-Census read_alone(const Trace& trace, Dispatchers dispatchers) {
+template <class Spare>
+Census read_alone(const Trace& trace, Dispatchers dispatchers, Spare spare) {
   Merge merge = events_for(trace, dispatchers);
   EventBatch batch(trace.events_last());
   bool more = true;
   while (more) {
     batch.clear();
     more = merge.fill(batch);
-    for (Dispatcher* dispatcher : dispatchers) {
-      batch.pass_to(*dispatcher);
-      dispatcher->dispatch_pause();
+    for (Dispatcher* dispatcher : dispatchers) batch.pass_to(*dispatcher);
+    while (spare()) {
     }
   }
   return census(merge);
 }
 
-void take_events(EventQueue& queue, Dispatcher& dispatcher) {
+template <class Spare>
+void take_events(EventQueue& queue, Dispatcher& dispatcher, Spare spare) {
   struct Leave {
     EventQueue& queue;
     ~Leave() { queue.abandon(); }
   } leave{queue};  // also when an analysis throws: the reader must not wait for ever
-  while (const EventBatch* batch = queue.next_filled()) {
+  while (const EventBatch* batch = queue.next_filled(spare)) {
     batch->pass_to(dispatcher);
     queue.emptied();
-    dispatcher.dispatch_pause();
   }
 }
 
 }  // namespace
 
-Census walk(const Trace& trace, Dispatchers dispatchers) {
+Census walk(const Trace& trace, Dispatchers dispatchers, SpareWork* spare) {
+  const auto do_some = [spare] { return spare != nullptr && spare->do_some(); };
   EventQueue queue(kBatches, trace.events_last());
-  if (auto reading = start_helper([&] { return read_ahead(trace, dispatchers, queue); })) {
-    take_events(queue, *dispatchers.front());
+  if (auto reading = start_helper([&] { return read_ahead(trace, dispatchers, queue, do_some); })) {
+    take_events(queue, *dispatchers.front(), do_some);
     return reading->get();
   }
-  return read_alone(trace, dispatchers);
+  return read_alone(trace, dispatchers, do_some);
 }
 
 }  // namespace skbtrail::stream

@@ -1,64 +1,62 @@
-// Hands ended legs from the thread that follows packets to another one, which counts them: that
-// takes as long as a tenth of following them.
+// Has ended legs counted by whichever thread has time: that takes as long as a tenth of following
+// them.
 //
-// They go in chunks, in order. Nobody waits: whoever ends legs takes a new chunk when the other
-// thread has not come for the last ones. There are never more than a chunk's, those that the events
-// ended which lay between the two threads (stream/walk.cc), and those of the living packets.
+// They go in chunks, in order, one chunk at a time. There are never more than a few chunks: when
+// nobody has had time for those, who ends the legs counts one itself.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "stream/walk.h"
 #include "track/ended_leg.h"
 
 namespace skbtrail::track {
 
-class LegRelay : public LegSink {
+// `void Taker::add(const EndedLeg&)`, by one thread at a time.
+template <class Taker>
+class LegRelay final : public LegSink, public stream::SpareWork {
  public:
+  // `taker` must outlive the relay.
+  explicit LegRelay(Taker& taker) : taker_(taker) { chunk_.reserve(kLegs); }
+
   void leg_ended(const Leg& leg) override {
-    if (chunk_.size() == chunk_.capacity()) pass_on();
+    if (chunk_.size() == kLegs) pass_on();
     chunk_.emplace_back(leg);
   }
 
-  // The other thread, now and then: every leg that was passed on to `void Taker::add(const
-  // EndedLeg&)`.
-  template <class Taker>
-  void hand_to(Taker& taker) {
-    if (!passed_any_.load(std::memory_order_relaxed)) return;
-    {
-      const std::lock_guard lock(mutex_);
-      taken_.swap(passed_);
-      passed_any_.store(false, std::memory_order_relaxed);
-    }
-    for (Chunk& chunk : taken_) {
-      for (const EndedLeg& leg : chunk) taker.add(leg);
-      chunk.clear();
-    }
-    const std::lock_guard lock(mutex_);
-    for (Chunk& chunk : taken_) empty_.push_back(std::move(chunk));
-    taken_.clear();
+  // The oldest chunk. False when there is none, or when another thread is at one.
+  bool do_some() override {
+    if (waiting_.load(std::memory_order_relaxed) == 0) return false;
+    const std::unique_lock counting(counting_, std::try_to_lock);
+    return counting && hand_over();
   }
-  // When there is only one thread again: all that are left.
-  template <class Taker>
-  void hand_rest_to(Taker& taker) {
+
+  // When no more legs end and nobody else counts: all that are left.
+  void hand_over_rest() {
     pass_on();
-    hand_to(taker);
+    while (do_some()) {
+    }
   }
+
+  // In a chunk. So many that counting them is worth bringing the histograms back into the caches.
+  static constexpr std::size_t kLegs = 1024;
+  static constexpr std::size_t kMostChunks = 8;
 
  private:
   using Chunk = std::vector<EndedLeg>;
-  // In a chunk. So many that counting them is worth bringing the histograms back into the caches,
-  // from where the thread that counts has driven them by reading.
-  static constexpr std::size_t kLegs = 1024;
 
   [[gnu::noinline]] void pass_on() {
-    const std::lock_guard lock(mutex_);
-    if (!chunk_.empty()) {
-      passed_.push_back(std::move(chunk_));
-      passed_any_.store(true, std::memory_order_relaxed);
+    if (waiting_.load(std::memory_order_relaxed) == kMostChunks) {
+      const std::lock_guard counting(counting_);
+      hand_over();
     }
+    const std::lock_guard lock(chunks_);
+    passed_.push_back(std::move(chunk_));
+    waiting_.store(passed_.size(), std::memory_order_relaxed);
     chunk_ = Chunk();
     if (!empty_.empty()) {
       chunk_ = std::move(empty_.back());
@@ -67,12 +65,32 @@ class LegRelay : public LegSink {
     chunk_.reserve(kLegs);
   }
 
-  Chunk chunk_;               // of the thread that ends legs
-  std::vector<Chunk> taken_;  // of the one that takes them
+  // By who holds `counting_`, so that the order stands.
+  bool hand_over() {
+    Chunk chunk;
+    {
+      const std::lock_guard lock(chunks_);
+      if (passed_.empty()) return false;
+      chunk = std::move(passed_.front());
+      passed_.pop_front();
+      waiting_.store(passed_.size(), std::memory_order_relaxed);
+    }
+    for (const EndedLeg& leg : chunk) taker_.add(leg);
+    chunk.clear();
+    const std::lock_guard lock(chunks_);
+    empty_.push_back(std::move(chunk));
+    return true;
+  }
 
-  std::mutex mutex_;  // of these:
-  std::vector<Chunk> passed_, empty_;
-  std::atomic<bool> passed_any_ = false;  // a look at it is cheap
+  Taker& taker_;         // of who holds counting_
+  std::mutex counting_;  // taken before chunks_
+
+  Chunk chunk_;  // of the thread that ends legs
+
+  std::mutex chunks_;  // of these:
+  std::deque<Chunk> passed_;
+  std::vector<Chunk> empty_;
+  std::atomic<std::size_t> waiting_ = 0;  // of passed_: a look at it is cheap
 };
 
 }  // namespace skbtrail::track

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <set>
+#include <future>
 #include <stdexcept>
 #include <thread>
 
@@ -59,37 +59,33 @@ TEST_F(Walk, each_sees_what_it_wants_in_order) {
   EXPECT_EQ(others.times, times_of({"net:net_dev_queue", "skb:consume_skb"}));
 }
 
-// Whoever hands something from one thread to the other does it then.
-TEST_F(Walk, pauses_are_on_the_thread_of_the_events) {
-  struct Paused : Times {
-    std::set<std::thread::id> events, pauses;
-    std::vector<std::size_t> seen;  // events before each pause
+// The thread that reads does not go on before the other one has found that it would have to wait.
+TEST_F(Walk, who_would_wait_does_spare_work) {
+  struct Spare : SpareWork {
+    std::promise<void> asked;
+    const std::thread::id caller = std::this_thread::get_id();
+    int left = 3;
+    bool do_some() override {
+      if (std::this_thread::get_id() != caller || left == 0) return false;
+      if (--left == 0) asked.set_value();
+      return true;
+    }
+  } spare;
+  struct Waiting : Times {
+    std::future<void> until;
     void on(const EventHeader& header, const NetifReceiveSkb& event) {
-      events.insert(std::this_thread::get_id());
+      if (until.valid()) until.get();
       Times::on(header, event);
     }
-    void on_pause() {
-      pauses.insert(std::this_thread::get_id());
-      seen.push_back(times.size());
-    }
-  };
-  const Trace large = *Trace::open(test::data_file("6.12-nginx_contended.dat"));  // some batches
-  Paused front, beside;
-  Dispatcher first(large.catalog());
-  first.subscribe<NetifReceiveSkb>(front);
-  first.subscribe_pause(front);
-  Dispatcher second(large.catalog());
-  second.subscribe<NetifReceiveSkb>(beside);
-  second.subscribe_pause(beside);
-  Dispatcher* const all[] = {&first, &second};
-  walk(large, all);
-  for (const Paused* paused : {&front, &beside}) {
-    ASSERT_GT(paused->seen.size(), 2U);
-    EXPECT_EQ(paused->seen.back(), paused->times.size()) << "nothing comes after the last one";
-    EXPECT_LT(paused->seen.front(), paused->times.size());
-    EXPECT_EQ(paused->events, paused->pauses);
-    EXPECT_EQ(paused->pauses.size(), 1U);
-  }
+  } beside;
+  beside.until = spare.asked.get_future();
+  Dispatcher nothing(trace.catalog());
+  Dispatcher reads(trace.catalog());
+  reads.subscribe<NetifReceiveSkb>(beside);
+  Dispatcher* const all[] = {&nothing, &reads};
+  walk(trace, all, &spare);
+  EXPECT_EQ(spare.left, 0);
+  EXPECT_EQ(beside.times, times_of({"net:netif_receive_skb"}));
 }
 
 TEST_F(Walk, the_census_counts_every_event_once) {
