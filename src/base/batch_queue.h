@@ -1,7 +1,8 @@
 // Batches of something on their way from one thread to another, in order. Some batches are all the
 // memory there is: who is faster waits, and then until there is a lot to do. To fall asleep and to
-// be woken costs as much as a batch, in a virtual machine as many. Who would wait may have something
-// else to do, `bool spare()`: called until it says false, that nothing is left, or the wait is over.
+// be woken costs as much as a batch, in a virtual machine as many. Who would wait may have
+// something else to do, `bool spare()`: called until it says false, that nothing is left, or the
+// wait is over.
 #pragma once
 
 #include <atomic>

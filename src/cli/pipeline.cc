@@ -1,8 +1,10 @@
 #include "cli/pipeline.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
+#include <sstream>
 
 #include "cli/exit_status.h"
 
@@ -40,6 +42,25 @@ std::optional<std::string_view> named_buffer(std::string_view text) {
   if (at == std::string_view::npos) return std::nullopt;
   text.remove_prefix(at + kMark.size());
   return text.substr(0, text.find('\n'));
+}
+
+bool is_function_name(std::string_view name) {
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+}
+
+// Of the option skbtrail_loss.
+std::vector<track::EventCount> missed_probes(std::string_view text) {
+  std::vector<track::EventCount> probes;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string key;
+    track::EventCount probe;
+    if (!(words >> key >> probe.name >> probe.count) || key != "missed_probe") continue;
+    if (probe.count > 0 && is_function_name(probe.name)) probes.push_back(std::move(probe));
+  }
+  return probes;
 }
 
 void add_page_damage(const stream::Trace& trace, const std::vector<ring::CpuDamage>& damage,
@@ -123,6 +144,7 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
     const track::CpuLossCounters counters = parse_stats(text);
     if (counters.total() > 0) facts.counters.push_back(counters);
   }
+  facts.missed_probes = missed_probes(file.option_text(tracedat::OptionId::skbtrail_loss));
   return facts;
 }
 
@@ -155,7 +177,7 @@ track::DropReasons drop_reasons(const stream::EventCatalog& catalog) {
 
 int exit_status(const track::CaptureFacts& facts, bool strict) {
   if (!facts.damage.empty()) return kDamaged;
-  return strict && !facts.lossless() ? kEventsLost : kOk;
+  return strict && !facts.complete() ? kEventsLost : kOk;
 }
 
 }  // namespace skbtrail::cli

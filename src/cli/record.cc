@@ -149,6 +149,13 @@ void print_loss(const record::Summary& summary) {
   say("            raise --buffer-size, or record less: --profile net-min, -d, -e\n");
 }
 
+void print_missed_probes(const record::Summary& summary) {
+  for (const tracefs::ProbeMisses& probe : summary.missed_probes) {
+    say(fmt::format("  missed    {} calls of {}(): the CPU was in another kprobe\n",
+                    human_count(probe.count), probe.function));
+  }
+}
+
 void print_summary(const record::Request& request, const record::Summary& summary) {
   print_missing(summary.missing);
   for (const std::string& note : summary.notes) say(fmt::format("skbtrail: {}\n", note));
@@ -160,6 +167,7 @@ void print_summary(const record::Request& request, const record::Summary& summar
   say(fmt::format("  events    {}, {}\n", human_count(summary.events),
                   human_rate(summary.events, static_cast<Nanoseconds>(seconds * 1e9))));
   print_loss(summary);
+  print_missed_probes(summary);
   say(fmt::format("  cost      {:.3f} s of CPU time for reading, {:.1f} % of one CPU\n",
                   cpu_seconds, 100 * cpu_seconds / seconds));
   say(fmt::format("  file      {}\n", human_bytes(summary.file_size)));
@@ -172,7 +180,8 @@ int outcome(const Parsed& parsed, const record::Summary& summary) {
                                                           "recorded until then is in the file"});
   }
   if (summary.command_status.value_or(0) != 0) return *summary.command_status;
-  return summary.lost > 0 && parsed.has("strict") ? kEventsLost : kOk;
+  const bool complete = summary.lost == 0 && summary.missed_probes.empty();
+  return !complete && parsed.has("strict") ? kEventsLost : kOk;
 }
 
 }  // namespace

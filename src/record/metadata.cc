@@ -80,6 +80,9 @@ std::string all_loss_lines(const Course& course) {
     text += loss_lines("graph_before", course.before[i]);
     text += loss_lines("graph_after", course.after[i]);
   }
+  for (const tracefs::ProbeMisses& probe : course.missed_probes) {
+    text += fmt::format("missed_probe {} {}\n", probe.function, probe.count);
+  }
   return text;
 }
 

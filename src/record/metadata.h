@@ -23,6 +23,7 @@ struct Course {
   Nanoseconds start = 0, stop = 0;      // CLOCK_MONOTONIC
   Nanoseconds realtime_offset = 0;      // CLOCK_REALTIME - CLOCK_MONOTONIC
   Nanoseconds reader_cpu_time = 0;
+  std::vector<tracefs::ProbeMisses> missed_probes;
   std::string switches;  // of OptionId::skbtrail_switches, at both ends
 };
 

@@ -107,6 +107,7 @@ class Recording {
   Result<void> start() {
     Result<void> counted = read_stats(course_.before);
     if (!counted) return counted;
+    if (probes_) misses_before_ = probes_->misses();
     course_.start = now(CLOCK_MONOTONIC);
     course_.realtime_offset = now(CLOCK_REALTIME) - course_.start;
     Result<void> on = session_->start();
@@ -147,6 +148,7 @@ class Recording {
     Result<void> off = session_->stop();
     if (!off) return off;
     course_.stop = now(CLOCK_MONOTONIC);
+    if (probes_) count_misses();
     end_command();
     for (const auto& reader : readers_) {
       Result<void> finished = reader->finish();
@@ -177,6 +179,7 @@ class Recording {
     summary_.seconds = static_cast<double>(course_.stop - course_.start) / 1e9;
     summary_.reader_cpu_time = course_.reader_cpu_time;
     summary_.missing = plan_.missing;
+    summary_.missed_probes = course_.missed_probes;
     return std::move(summary_);
   }
 
@@ -191,6 +194,15 @@ class Recording {
     }
     request_.rules.push_back({tracefs::Probes::kGroup, "*", "", false});
     return {};
+  }
+
+  void count_misses() {
+    const std::vector<tracefs::ProbeMisses> after = probes_->misses();
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const std::uint64_t missed =
+          after[i].count - std::min(after[i].count, misses_before_[i].count);
+      if (missed > 0) course_.missed_probes.push_back({after[i].function, missed});
+    }
   }
 
   Result<void> start_reader(std::size_t buffer, CpuId cpu) {
@@ -272,6 +284,7 @@ class Recording {
   std::optional<tracefs::KernelEvents> kernel_;
   tracefs::Plan plan_;
   std::optional<Command> command_;
+  std::vector<tracefs::ProbeMisses> misses_before_;
   std::optional<tracefs::Probes> probes_;  // outlive the session, which has them enabled
   std::optional<tracefs::Session> session_;
   Readers readers_;

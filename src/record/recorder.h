@@ -13,6 +13,7 @@
 #include "skbtrail/result.h"
 #include "skbtrail/units.h"
 #include "tracedat/writer.h"
+#include "tracefs/probes.h"
 #include "tracefs/session.h"
 
 namespace skbtrail::record {
@@ -45,8 +46,9 @@ struct Summary {
   double seconds = 0;               // tracing was on
   Nanoseconds reader_cpu_time = 0;  // of all reader threads
   std::uint64_t file_size = 0;
-  bool kept_old = false;             // a capture was kept as FILE.old
-  std::vector<std::string> missing;  // events of the profile that this kernel lacks
+  bool kept_old = false;                            // a capture was kept as FILE.old
+  std::vector<std::string> missing;                 // events of the profile that this kernel lacks
+  std::vector<tracefs::ProbeMisses> missed_probes;  // those that missed something
   StopReason stopped_by = StopReason::signal;
   std::optional<int> command_status;  // set when the command ended by itself
   std::vector<std::string> notes;

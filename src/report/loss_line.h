@@ -1,12 +1,18 @@
 // The closing lines of a text: what the capture lost, and where it is damaged.
 #pragma once
 
+#include <string>
+
 #include "base/text_writer.h"
 #include "track/capture_facts.h"
 
 namespace skbtrail::report {
 
-// "# lost: nothing", or "# LOST: 12 events, 3 gaps"; then a line for each damage.
+// "# lost: nothing", or "# LOST: 12 events, 3 gaps"; then a line when kprobes missed calls, and one
+// for each damage.
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out);
+
+// "tcp_rcv_established() 12, skb_gro_receive() 3".
+std::string missed_calls(const track::CaptureFacts& facts);
 
 }  // namespace skbtrail::report

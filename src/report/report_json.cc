@@ -24,6 +24,10 @@ json::object capture_json(const track::CaptureFacts& capture) {
                             {"commit_overrun", cpu.commit_overrun},
                             {"dropped", cpu.dropped}});
   }
+  json::array missed_probes;
+  for (const track::EventCount& probe : capture.missed_probes) {
+    missed_probes.push_back({{"function", probe.name}, {"count", probe.count}});
+  }
   return {{"file", capture.file},
           {"events", capture.events},
           {"clock", capture.clock},
@@ -35,6 +39,7 @@ json::object capture_json(const track::CaptureFacts& capture) {
           {"gaps_of_unknown_size", capture.gaps_of_unknown_size},
           {"loss_windows", std::move(gaps)},
           {"lost_per_cpu", std::move(lost_per_cpu)},
+          {"missed_probes", std::move(missed_probes)},
           {"file_bytes", capture.file_size},
           {"file_version", capture.version},
           {"compression", capture.compression},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/human.h"
+#include "report/loss_line.h"
 #include "report/report.h"
 
 namespace skbtrail::report {
@@ -62,6 +63,10 @@ void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
             human_duration(capture.duration()), human_rate(capture.events, capture.duration()),
             plural(capture.cpus, "CPU"));
   write_loss(capture, out);
+  if (!capture.missed_probes.empty()) {
+    out.print("  MISSED    calls that no kprobe told of: {}\n", missed_calls(capture));
+    out.write("            what they would have told is inferred, or unknown\n");
+  }
   out.print("  clock     {}, from {} to {}\n", capture.clock, human_time(capture.first),
             human_time(capture.last));
   if (!capture.uname.empty()) out.print("  machine   {}\n", capture.uname);

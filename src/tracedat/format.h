@@ -70,7 +70,9 @@ enum class OptionId : std::uint16_t {
   // Ours. Text, lines of "key value..."; an unknown key is skipped, so keys can be added.
   skbtrail_tgids = 0x4e00,    // "tid tgid" per line, as the instance's saved_tgids gave it
   skbtrail_loss = 0x4e01,     // "before|after CPU overrun commit_overrun dropped entries read" per
-                              // line; graph_before and graph_after are those of the buffer "graph"
+                              // line; graph_before and graph_after are those of the buffer
+                              // "graph"; "missed_probe FUNCTION COUNT": calls of which its probe
+                              // wrote no event
   skbtrail_profile = 0x4e02,  // as applied: "profile NAME", "device NAME", "pid TID",
                               // "graph FUNCTION", "event SYS:EVENT [FILTER]",
                               // "missing SYS:EVENT"

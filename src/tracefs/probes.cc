@@ -4,6 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 
 #include "base/error.h"
 #include "tracefs/access.h"
@@ -42,6 +44,26 @@ void Probes::Remove::operator()(tracefs_dynevent* event) const {
   tracefs_dynevent_free(event);
 }
 
+std::uint64_t misses_of(std::string_view kprobe_profile, std::string_view event) {
+  std::istringstream lines{std::string(kprobe_profile)};
+  std::uint64_t misses = 0;
+  std::string name;
+  std::uint64_t hits = 0;
+  std::uint64_t missed = 0;
+  while (lines >> name >> hits >> missed) misses += name == event ? missed : 0;
+  return misses;
+}
+
+std::vector<ProbeMisses> Probes::misses() const {
+  const std::filesystem::path folder = tracefs_tracing_dir();
+  const Result<std::string> profile = read_whole(folder / "kprobe_profile");
+  std::vector<ProbeMisses> all;
+  for (const std::string& function : functions_) {
+    all.push_back({function, profile ? misses_of(*profile, function) : 0});
+  }
+  return all;
+}
+
 Result<Probes> Probes::create(const KernelEvents& kernel) {
   if (!tracefs_file_exists(nullptr, "kprobe_events")) {
     return fail(ErrorKind::unsupported,
@@ -66,6 +88,7 @@ Result<Probes> Probes::create(const KernelEvents& kernel) {
       continue;
     }
     probes.events_.push_back(std::move(event));
+    probes.functions_.emplace_back(probe.function);
   }
   return probes;
 }

@@ -46,6 +46,7 @@ struct CaptureFacts {
   std::uint64_t gaps_of_unknown_size = 0;
   std::uint64_t lost_in_gaps = 0;         // of the gaps whose size is known
   std::vector<CpuLossCounters> counters;  // CPUs that lost something
+  std::vector<EventCount> missed_probes;  // functions whose probe left out so many calls
   std::uint64_t undecodable = 0;          // records shorter than their format
   std::vector<std::string> damage;
   std::vector<std::string> missing;   // events the analysis wanted and this trace does not have
@@ -62,6 +63,7 @@ struct CaptureFacts {
     return counted > lost_in_gaps ? counted : lost_in_gaps;
   }
   bool lossless() const { return lost() == 0 && gap_count == 0; }
+  bool complete() const { return lossless() && missed_probes.empty(); }
 };
 
 // Collects gaps as the dispatcher finds them.

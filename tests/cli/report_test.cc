@@ -62,6 +62,47 @@ TEST(ReportOfTwoBuffers, tells_the_loss_of_the_one_it_reads) {
               HasSubstr("LOST      2,222 events"));
 }
 
+// A capture made with --probes, in which kprobes left out calls.
+std::string with_missed_probes(const std::string& lines) {
+  tracedat::CaptureText text;
+  text.cpu_count = 1;
+  text.clock = "mono";
+  text.options = {{tracedat::OptionId::skbtrail_loss, lines}};
+  const auto layout = tracedat::lay_out(text, {{0, 4096}}, tracedat::FileVersion::v7);
+  return layout ? layout->head + PageBuilder(1).data(0, payload(7)).build() : std::string();
+}
+
+TEST(MissedProbes, are_told_and_count_as_loss_when_that_is_asked_for) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "probes.dat";
+  write_file(file, with_missed_probes("after 0 0 0 0 0 5\n"
+                                      "missed_probe tcp_rcv_established 1234\n"
+                                      "missed_probe skb_gro_receive 1\n"));
+  EXPECT_THAT(skbtrail({"report", file}).out,
+              HasSubstr("  lost      nothing\n"
+                        "  MISSED    calls that no kprobe told of: tcp_rcv_established() 1,234, "
+                        "skb_gro_receive() 1\n"));
+  EXPECT_THAT(skbtrail({"report", "--format", "json", file}).out,
+              HasSubstr(R"("missed_probes":[{"function":"tcp_rcv_established","count":1234},)"
+                        R"({"function":"skb_gro_receive","count":1}])"));
+  for (const char* verb : {"report", "packets", "netdev-times"}) {
+    EXPECT_EQ(skbtrail({verb, file}).status, 0) << verb;
+    EXPECT_EQ(skbtrail({verb, "--strict", file}).status, 6) << verb;
+  }
+  EXPECT_THAT(skbtrail({"packets", file}).out,
+              HasSubstr("# MISSED: calls that no kprobe told of: tcp_rcv_established() 1,234, "));
+}
+
+TEST(MissedProbes, what_makes_no_sense_is_left_out) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "probes.dat";
+  write_file(file, with_missed_probes("missed_probe f\nmissed_probe g 0\nmissed_probe h -\n"
+                                      "missed_probe \x1b[31mred 7\nmissed i 7\n\n"));
+  EXPECT_THAT(skbtrail({"report", "--format", "json", file}).out,
+              HasSubstr(R"("missed_probes":[])"));
+  EXPECT_EQ(skbtrail({"report", "--strict", file}).status, 0);
+}
+
 TEST_P(ReadingVerb, wrong_words_are_usage_errors) {
   EXPECT_EQ(call({"--format", "xml"}).status, 2);
   EXPECT_EQ(call({"--no-such-option"}).status, 2);
