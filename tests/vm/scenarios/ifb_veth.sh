@@ -3,7 +3,7 @@
 once=6.12
 network=ifb
 prepare() { start_nginx; }
-traffic() { requests 20 small 4 2; }
+traffic() { requests 40 small 4 2; }
 check() {
   nothing_lost
   agrees_with_tracecmd
