@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <stdexcept>
 #include <thread>
@@ -74,7 +75,10 @@ TEST_F(Walk, who_would_wait_does_spare_work) {
   struct Waiting : Times {
     std::future<void> until;
     void on(const EventHeader& header, const NetifReceiveSkb& event) {
-      if (until.valid()) until.get();
+      if (until.valid()) {
+        EXPECT_EQ(until.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+        until = {};
+      }
       Times::on(header, event);
     }
   } beside;

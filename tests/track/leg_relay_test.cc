@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 
 namespace skbtrail::track {
@@ -46,7 +47,10 @@ TEST(LegRelay, hands_all_legs_over_in_order) {
   auto ending = std::async(std::launch::async, [&] {
     for (std::uint32_t i = 0; i < kMany; ++i) {
       relay.leg_ended(leg(i));
-      if (i == 2 * Relay::kLegs) helped.get_future().wait();
+      if (i == 2 * Relay::kLegs) {
+        EXPECT_EQ(helped.get_future().wait_for(std::chrono::seconds(10)),
+                  std::future_status::ready);
+      }
       if (i % 5000 == 4999) relay.do_some();
     }
     ended = true;
