@@ -7,7 +7,8 @@ namespace skbtrail::stream {
 Dispatcher::Dispatcher(const EventCatalog& catalog)
     : catalog_(catalog),
       common_(catalog),
-      first_route_(static_cast<Route**>(std::calloc(kIds, sizeof(Route*)))) {
+      first_route_(static_cast<Route**>(std::calloc(kIds, sizeof(Route*)))),
+      nobody_(0, 0, common_) {
   if (first_route_ == nullptr) throw std::bad_alloc();
 }
 

@@ -38,6 +38,8 @@
 namespace skbtrail::stream {
 
 class Dispatcher {
+  struct Route;
+
  public:
   // `catalog` must outlive the dispatcher.
   explicit Dispatcher(const EventCatalog& catalog);
@@ -77,9 +79,22 @@ class Dispatcher {
   // Does anybody want events of this type?
   bool takes(std::uint16_t id) const { return first_route_[id] != nullptr; }
 
-  void dispatch(const RawEvent& raw) {
-    for (Route* at = first_route_[raw.id]; at != nullptr; at = at->next) at->run(*at, raw);
+  // Those who take events of one type: the first of them, and what it does.
+  struct Takers {
+    Route* first;
+    void (*run)(Route&, const RawEvent&);
+  };
+  // Of any event, also of one that says nothing.
+  Takers takers(const RawEvent& raw) {
+    Route* const first = first_route_[raw.id] != nullptr ? first_route_[raw.id] : &nobody_;
+    return {first, first->run};
   }
+  // They may have been asked for some events before.
+  static void dispatch(const RawEvent& raw, const Takers& takers) {
+    takers.run(*takers.first, raw);
+    for (Route* at = takers.first->next; at != nullptr; at = at->next) at->run(*at, raw);
+  }
+  void dispatch(const RawEvent& raw) { dispatch(raw, takers(raw)); }
 
   // `void on_loss(const LossWindow&)` is called before the event that follows a gap is dispatched.
   template <class Tracker>
@@ -105,7 +120,9 @@ class Dispatcher {
         : needed(its_needed), common(its_common), id(its_id) {}
     virtual ~Route() = default;
 
-    void (*run)(Route&, const RawEvent&) = nullptr;
+    static void ignore(Route&, const RawEvent&) {}
+
+    void (*run)(Route&, const RawEvent&) = ignore;
     Route* next = nullptr;  // of the same event
     std::uint64_t needed;   // size of a record
     CommonFields common;
@@ -144,7 +161,7 @@ class Dispatcher {
       if (made) {
         route.use(*made);
       } else {
-        route.run = [](Route&, const RawEvent&) {};
+        route.run = Route::ignore;
       }
       route.run(route, raw);
     }
@@ -221,6 +238,7 @@ class Dispatcher {
   // By event id, for every id there can be, so that no bounds are to be checked: half a MiB, of
   // which a trace uses a few lines. From calloc(), the rest of it takes no memory and no time.
   std::unique_ptr<Route*[], Free> first_route_;
+  Route nobody_;  // of the types that nobody takes
   std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;

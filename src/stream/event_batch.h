@@ -54,8 +54,9 @@ class EventBatch {
   }
   void added(std::size_t count) { count_ += count; }
 
-  // All to `void Taker::dispatch_loss(const LossWindow&)` and `void Taker::dispatch(const
-  // RawEvent&)`, in order.
+  // All, in order, to `void Taker::dispatch_loss(const LossWindow&)` and `void
+  // Taker::dispatch(const RawEvent&, takers)`, with what `Taker::takers(const RawEvent&)` said of
+  // the event before.
   template <class Taker>
   void pass_to(Taker& taker) const {
     each_part(taker, [&](std::size_t from, std::size_t to) { pass(from, to, taker); });
@@ -100,25 +101,43 @@ class EventBatch {
   // Which of them are taken nobody can predict: they are found first, without a branch for each.
   template <class Taker>
   void pass_taken(std::size_t from, std::size_t to, Taker& taker) const {
-    std::array<const RawEvent*, kEvents> taken;
+    std::array<const RawEvent*, kEvents + 1> taken;
     std::size_t count = 0;
     const RawEvent* const end = events_.data() + to;
     for (const RawEvent* event = events_.data() + from; event != end; ++event) {
       taken[count] = event;
       count += taker.takes(event->id) ? 1 : 0;
     }
-    for (const RawEvent* event : std::span(taken).first(count)) taker.dispatch(*event);
+    taken[count] = end;
+    hand_on(count, taker, [&](std::size_t i) { return taken[i]; });
   }
 
   // Events, and what they say, lie in memory that another core has written or read: asked for in
   // time, it is here when its turn comes.
   template <class Taker>
   void pass(std::size_t from, std::size_t to, Taker& taker) const {
-    const RawEvent* const end = events_.data() + to;
-    for (const RawEvent* event = events_.data() + from; event != end; ++event) {
+    const RawEvent* const first = events_.data() + from;
+    hand_on(to - from, taker, [first](std::size_t i) {
+      const RawEvent* const event = first + i;
       __builtin_prefetch(event + kFarAhead);
       __builtin_prefetch(event[kAhead].data);
-      taker.dispatch(*event);
+      return event;
+    });
+  }
+
+  // Who takes an event nobody can predict, once several CPUs are merged. So it is looked up while
+  // the event before is dispatched: the processor then takes the wrong way for as short as it can.
+  // Of the event behind the last one it is looked up too, and not used.
+  template <class Taker, class EventAt>
+  static void hand_on(std::size_t count, Taker& taker, EventAt event_at) {
+    const RawEvent* event = event_at(0);
+    auto takers = taker.takers(*event);
+    for (std::size_t i = 0; i < count; ++i) {
+      const RawEvent& now = *event;
+      const auto takers_now = takers;
+      event = event_at(i + 1);
+      takers = taker.takers(*event);
+      taker.dispatch(now, takers_now);
     }
   }
 

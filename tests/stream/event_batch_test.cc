@@ -20,7 +20,10 @@ struct Taken {
   std::vector<std::uint8_t> first_bytes, last_bytes;
   std::vector<std::pair<std::size_t, LossWindow>> losses;  // behind how many events
 
-  void dispatch(const RawEvent& raw) {
+  // Of an event that it was asked about just before.
+  std::uint64_t takers(const RawEvent& raw) const { return raw.time; }
+  void dispatch(const RawEvent& raw, std::uint64_t asked) {
+    EXPECT_EQ(asked, raw.time);
     times.push_back(raw.time);
     first_bytes.push_back(raw.data[0]);
     last_bytes.push_back(raw.data[raw.size - 1]);
@@ -100,7 +103,8 @@ TEST(EventQueue, what_lasts_is_not_copied) {
   struct {
     const std::uint8_t* data = nullptr;
     CpuId cpu = 0;
-    void dispatch(const RawEvent& raw) {
+    int takers(const RawEvent&) const { return 0; }
+    void dispatch(const RawEvent& raw, int) {
       data = raw.data;
       cpu = raw.cpu;
     }
@@ -158,14 +162,14 @@ TEST(EventQueue, a_gap_comes_right_before_its_event) {
 TEST(EventBatch, who_takes_few_gets_those_and_every_gap) {
   struct Few : Taken {
     bool takes(std::uint16_t id) const { return id % 3 == 0; }
-    void dispatch(const RawEvent& raw) {
-      if (takes(raw.id)) Taken::dispatch(raw);
+    void dispatch(const RawEvent& raw, std::uint64_t asked) {
+      if (takes(raw.id)) Taken::dispatch(raw, asked);
     }
   };
   struct Asked : Few {  // must not be given anything else
-    void dispatch(const RawEvent& raw) {
+    void dispatch(const RawEvent& raw, std::uint64_t asked) {
       EXPECT_TRUE(takes(raw.id));
-      Taken::dispatch(raw);
+      Taken::dispatch(raw, asked);
     }
   };
   const std::vector<std::uint8_t> page(16);
