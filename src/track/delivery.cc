@@ -558,62 +558,24 @@ void Delivery::splice(Task& task, std::uint64_t bytes) {
 
 void Delivery::waking(const EventHeader& header, Pid pid) {
   if ((header.flags & kFlagHardirq) != 0) {  // an interrupt's doing, whatever it interrupted
-    note_waking(header.time, task(pid), nullptr);
+    task(pid).waking(header.time, nullptr);
     return;
   }
   LiveLeg* leg = cpu(header.cpu).ready.get();
   cpu(header.cpu).ready = LegRef();
-  note_waking(header.time, task(pid), leg);
-}
-
-// try_to_wake_up() (kernel/sched/core.c) also tells of a task that is about to sleep and has not
-// left its CPU. Either it finds itself woken and goes on without a switch, or it is past that point
-// (on_cpu, no longer on_rq), leaves as a sleeper after this event, and the waking puts it back.
-void Delivery::note_waking(Nanoseconds time, Task& task, LiveLeg* leg) {
-  const bool never_seen = task.sleep.slept_at == 0 && task.sleep.ran_at == 0 && !task.called;
-  if (task.slept || never_seen) return woken(time, task, leg);
-  task.woken_early_at = time;
-  task.woken_early_by = leg;
-}
-
-void Delivery::woken(Nanoseconds time, Task& task, LiveLeg* leg) {
-  task.slept = false;
-  task.sleep.woken_at = time;
-  if (leg == nullptr || leg->rx.delivered || leg->stages.has(Stage::wake)) return;
-  leg->stages.set(Stage::wake, time);
-  const Sleep& sleep = task.sleep;
-  if (sleep.slept_at != 0) leg->stages.set(Stage::blocked, sleep.slept_at);
-  leg->blocked_call = sleep.slept_in;
-  leg->rx.woken = task.pid;
-  task.woken_by.push_back(leg);
+  task(pid).waking(header.time, leg);
 }
 
 void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   cpu(header.cpu).ready = LegRef();
-  if (event.next_pid != 0) {
-    Task& next = task(event.next_pid);
-    next.sleep.ran_at = header.time;
-    next.slept = false;
-    next.woken_early_at = 0;
-    for (const LegRef& ref : next.woken_by) {
-      LiveLeg* leg = ref.get();
-      if (leg != nullptr && leg->rx.woken == next.pid) leg->stages.set(Stage::run, header.time);
-    }
-    next.woken_by.clear();
-  }
+  if (event.next_pid != 0) task(event.next_pid).runs(header.time);
   if (event.prev_pid == 0) return;
   if (is_dead(event.prev_state)) {
     finish_read(task(event.prev_pid), 0);
     release_sent(task(event.prev_pid));
     return tasks_.forget(event.prev_pid);
   }
-  Task& previous = task(event.prev_pid);
-  const Nanoseconds woken_early_at = std::exchange(previous.woken_early_at, 0);
-  if (still_runnable(event.prev_state)) return;
-  previous.slept = true;
-  previous.sleep.slept_at = header.time;
-  previous.sleep.slept_in = previous.call;
-  if (woken_early_at != 0) woken(woken_early_at, previous, previous.woken_early_by.get());
+  task(event.prev_pid).leaves_cpu(header.time, !still_runnable(event.prev_state));
 }
 
 void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) {

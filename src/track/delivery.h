@@ -138,8 +138,6 @@ class Delivery {
                                         LiveLeg& named);
   void deliver(LiveLeg& leg, Task& task, const Taking& taking);
   [[gnu::noinline]] void remember_head(const LiveLeg& leg);
-  void note_waking(Nanoseconds time, Task& task, LiveLeg* leg);
-  static void woken(Nanoseconds time, Task& task, LiveLeg* leg);
   void name_sent(Task& task, FlowId flow);
   void release_sent(Task& task);
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);

@@ -64,6 +64,16 @@ struct Task {
   std::vector<PendingCopy> copies;
   std::vector<LegRef> read;  // delivered, until the call returns
   std::vector<LegRef> sent;  // sent by this call, until its socket is known
+
+  // A sched_waking of it; `leg`: by what that packet brought.
+  void waking(Nanoseconds time, LiveLeg* leg);
+  // A sched_switch to it.
+  void runs(Nanoseconds time);
+  // A sched_switch away from it, to wait for something or for its turn.
+  void leaves_cpu(Nanoseconds time, bool waits);
+
+ private:
+  void woken(Nanoseconds time, LiveLeg* leg);
 };
 
 class Tasks {
