@@ -37,11 +37,17 @@ class BatchQueue {
     batch.clear();
     return &batch;
   }
-  // That batch is full. It may be read until the next call of next_empty().
+  // That batch is full. It may be read until next_empty() gives it out again.
   void filled() {
     filling_ = (filling_ + 1) % batches_.size();
     if (++filled_ >= a_lot()) wake(takes_);
   }
+  // How many wait to be taken, or are being worked on. On either thread.
+  std::size_t waiting() const { return filled_; }
+  // The batch that was filled as number `number`, 0 for the first, until it is given out again.
+  const Batch& batch(std::size_t number) const { return batches_[number % batches_.size()]; }
+  std::size_t batches() const { return batches_.size(); }
+
   // Nothing more will come.
   void end() {
     ended_ = true;
