@@ -5,6 +5,7 @@
 // wait is over.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -40,7 +41,7 @@ class BatchQueue {
   // That batch is full. It may be read until next_empty() gives it out again.
   void filled() {
     filling_ = (filling_ + 1) % batches_.size();
-    if (++filled_ >= a_lot()) wake(takes_);
+    if (++filled_ >= a_few()) wake(takes_);
   }
   // How many wait to be taken, or are being worked on. On either thread.
   std::size_t waiting() const { return filled_; }
@@ -61,7 +62,7 @@ class BatchQueue {
     while (filled_ == 0 && !ended_ && spare()) {
     }
     if (filled_ == 0) {
-      sleep(takes_, [this] { return filled_ >= a_lot() || ended_; });
+      sleep(takes_, [this] { return filled_ >= a_few() || ended_; });
     }
     return filled_ > 0 ? &batches_[emptying_] : nullptr;
   }
@@ -85,6 +86,7 @@ class BatchQueue {
 
   static bool nothing() { return false; }
   std::size_t a_lot() const { return batches_.size() / 2; }
+  std::size_t a_few() const { return std::max<std::size_t>(batches_.size() / 8, 1); }
 
   // The sleeper says so and then looks; who wakes has changed what it looks at and then asks
   // whether it sleeps: in one order for all, so one of them sees what the other has done. The mutex

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/fresh_memory.h"
+
 namespace skbtrail::ring {
 
 // Of one walk. Whoever holds a block may read it; all of them let go on the thread that takes, or
@@ -28,7 +30,9 @@ class Blocks {
       next_ = next_ + 1 < blocks_.size() ? next_ + 1 : 0;
       if (blocks_[next_].use_count() == 1) return blocks_[next_];
     }
-    return blocks_.emplace_back(std::make_shared_for_overwrite<std::uint8_t[]>(size_));
+    Block& made = blocks_.emplace_back(std::make_shared_for_overwrite<std::uint8_t[]>(size_));
+    populate(made.get(), size_);
+    return made;
   }
   std::size_t size() const { return size_; }
   std::size_t count() const { return blocks_.size(); }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/fresh_memory.h"
 #include "skbtrail/units.h"
 
 namespace skbtrail::ring {
@@ -13,9 +14,11 @@ namespace skbtrail::ring {
 class Tally {
  public:
   // At first all types are wanted, or none.
-  explicit Tally(bool all_wanted)
-      : types_(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1,
-               all_wanted ? kWanted : 0) {}
+  explicit Tally(bool all_wanted) {
+    types_.reserve(kIds);
+    populate(types_.data(), kIds * sizeof types_[0]);
+    types_.assign(kIds, all_wanted ? kWanted : 0);
+  }
   void want(std::uint16_t id) { types_[id] |= kWanted; }
 
   // Counts an event. Is it wanted?
@@ -38,6 +41,7 @@ class Tally {
   // In one word what is looked up of every event: its lowest bit, and the count above it.
   static constexpr std::uint64_t kWanted = 1;
   static constexpr std::uint64_t kOne = 2;
+  static constexpr std::size_t kIds = std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1;
 
   std::vector<std::uint64_t> types_;  // by id: every id has its place, so nothing is to be checked
   Nanoseconds first_ = std::numeric_limits<Nanoseconds>::max();

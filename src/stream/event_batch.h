@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fresh_memory.h"
 #include "skbtrail/loss.h"
 #include "skbtrail/raw_event.h"
 
@@ -27,6 +28,8 @@ class EventBatch {
   // To be called before it is filled, the first time too: until then it takes no memory.
   void clear() {
     if (events_.empty()) {
+      events_.reserve(kEvents + kFarAhead);
+      populate(events_.data(), events_.capacity() * sizeof(RawEvent));
       events_.resize(kEvents + kFarAhead);
       if (!events_last_) bytes_.resize(kBytes);
     }

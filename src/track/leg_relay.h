@@ -43,7 +43,7 @@ class LegRelay final : public LegSink, public stream::SpareWork {
   }
 
   // In a chunk. So many that counting them is worth bringing the histograms back into the caches.
-  static constexpr std::size_t kLegs = 1024;
+  static constexpr std::size_t kLegs = 256;
   static constexpr std::size_t kMostChunks = 8;
 
  private:
