@@ -77,24 +77,34 @@ class Dispatcher {
   const std::vector<std::uint16_t>& ids() const { return ids_; }
 
   // Does anybody want events of this type?
-  bool takes(std::uint16_t id) const { return first_route_[id] != nullptr; }
+  bool takes(std::uint16_t id) const { return type_of_[id] != 0; }
 
-  // Those who take events of one type: the first of them, and what it does.
+  // Who takes the events of one type, and how.
   struct Takers {
-    Route* first;
+    Route* route;
     void (*run)(Route&, const RawEvent&);
   };
-  // Of any event, also of one that says nothing.
-  Takers takers(const RawEvent& raw) {
-    Route* const first = first_route_[raw.id] != nullptr ? first_route_[raw.id] : &nobody_;
-    return {first, first->run};
-  }
-  // They may have been asked for some events before.
+  // Says that of any event, also of one that says nothing. To be got anew after a subscription.
+  class Lookup {
+   public:
+    Takers operator()(const RawEvent& raw) const {
+      Route* const route = routes_[type_of_[raw.id]];
+      return {route, route->run};
+    }
+
+   private:
+    friend class Dispatcher;
+    Lookup(const std::uint16_t* type_of, Route* const* routes)
+        : type_of_(type_of), routes_(routes) {}
+    const std::uint16_t* type_of_;
+    Route* const* routes_;
+  };
+  Lookup lookup() const { return {type_of_.get(), by_type_.data()}; }
+  // They may have been looked up some events before.
   static void dispatch(const RawEvent& raw, const Takers& takers) {
-    takers.run(*takers.first, raw);
-    for (Route* at = takers.first->next; at != nullptr; at = at->next) at->run(*at, raw);
+    takers.run(*takers.route, raw);
   }
-  void dispatch(const RawEvent& raw) { dispatch(raw, takers(raw)); }
+  void dispatch(const RawEvent& raw) const { dispatch(raw, lookup()(raw)); }
 
   // `void on_loss(const LossWindow&)` is called before the event that follows a gap is dispatched.
   template <class Tracker>
@@ -123,11 +133,21 @@ class Dispatcher {
     static void ignore(Route&, const RawEvent&) {}
 
     void (*run)(Route&, const RawEvent&) = ignore;
-    Route* next = nullptr;  // of the same event
-    std::uint64_t needed;   // size of a record
+    std::uint64_t needed;  // size of a record
     CommonFields common;
     std::uint16_t id;
     std::uint64_t too_short = 0;  // records
+  };
+
+  // One event and several trackers.
+  struct Routes final : Route {
+    Routes(std::uint16_t its_id, const CommonFields& its_common) : Route(its_id, 0, its_common) {
+      run = run_all;
+    }
+    static void run_all(Route& base, const RawEvent& raw) {
+      for (Route* route : static_cast<Routes&>(base).all) route->run(*route, raw);
+    }
+    std::vector<Route*> all;
   };
 
   template <class Event, class Tracker>
@@ -219,13 +239,7 @@ class Dispatcher {
     return *decoder;
   }
 
-  void add_route(std::unique_ptr<Route> route) {
-    Route** link = &first_route_[route->id];
-    while (*link != nullptr) link = &(*link)->next;
-    *link = route.get();
-    ids_.push_back(route->id);
-    routes_.push_back(std::move(route));
-  }
+  void add_route(std::unique_ptr<Route> route);
 
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
@@ -235,10 +249,10 @@ class Dispatcher {
 
   const EventCatalog& catalog_;
   CommonFields common_;
-  // By event id, for every id there can be, so that no bounds are to be checked: half a MiB, of
-  // which a trace uses a few lines. From calloc(), the rest of it takes no memory and no time.
-  std::unique_ptr<Route*[], Free> first_route_;
-  Route nobody_;  // of the types that nobody takes
+  // By event id, for every id there can be, so that no bounds are to be checked; 0: nobody takes it.
+  // From calloc(): a trace uses a few lines of it, the rest takes no memory and no time.
+  std::unique_ptr<std::uint16_t[], Free> type_of_;
+  std::vector<Route*> by_type_;
   std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::uint16_t> ids_;
   std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;

@@ -58,7 +58,7 @@ class EventBatch {
   void added(std::size_t count) { count_ += count; }
 
   // All, in order, to `void Taker::dispatch_loss(const LossWindow&)` and `void
-  // Taker::dispatch(const RawEvent&, takers)`, with what `Taker::takers(const RawEvent&)` said of
+  // Taker::dispatch(const RawEvent&, takers)`, with what `Taker::lookup()(const RawEvent&)` said of
   // the event before.
   template <class Taker>
   void pass_to(Taker& taker) const {
@@ -133,13 +133,14 @@ class EventBatch {
   // Of the event behind the last one it is looked up too, and not used.
   template <class Taker, class EventAt>
   static void hand_on(std::size_t count, Taker& taker, EventAt event_at) {
+    const auto lookup = taker.lookup();  // here, nobody can have changed it meanwhile
     const RawEvent* event = event_at(0);
-    auto takers = taker.takers(*event);
+    auto takers = lookup(*event);
     for (std::size_t i = 0; i < count; ++i) {
       const RawEvent& now = *event;
       const auto takers_now = takers;
       event = event_at(i + 1);
-      takers = taker.takers(*event);
+      takers = lookup(*event);
       taker.dispatch(now, takers_now);
     }
   }

@@ -19,7 +19,7 @@ namespace {
 using Dispatchers = std::span<Dispatcher* const>;
 using EventQueue = BatchQueue<EventBatch>;
 
-constexpr std::size_t kBatches = 64;
+constexpr std::size_t kBatches = 32;
 
 Merge events_for(const Trace& trace, Dispatchers dispatchers) {
   Merge merge = trace.events(false);

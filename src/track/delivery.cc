@@ -36,7 +36,7 @@ Taking taking(const Task& task, const EventHeader& header) {
 
 // Calls that move bytes out of a socket without a copy to user space.
 bool is_splice(std::string_view call) {
-  return call.starts_with('s') &&  // asked of every read
+  return call.starts_with('s') &&  // asked of every call
          (call == "splice" || call == "sendfile64" || call == "sendfile");
 }
 
@@ -59,7 +59,7 @@ bool waits(std::string_view call) {
 void Delivery::forget_doings(Task& task) {
   finish_read(task, 0);
   release_sent(task);
-  task.in_call = task.called = task.peeking = task.slept = false;
+  task.in_call = task.called = task.peeking = task.splices = task.slept = false;
   task.datagram_freed = task.another_freed = false;
   task.call = {};
   task.sleep = {};
@@ -249,7 +249,7 @@ void Delivery::closed(const EventHeader& header, const InetSockSetState& event,
 
 void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& event, LiveLeg* leg) {
   if (event.len <= 0) return;
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   task.woken_early_at = 0;  // it went on without sleeping
   std::uint64_t socket = leg == nullptr ? 0 : leg->rx.socket;
   if (leg == nullptr && !heads_.empty()) {
@@ -267,7 +267,7 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
 // and later only when a reader on another CPU may have taken it. A worker has decrypted it, or
 // answered a handshake (wg_packet_handshake_receive_worker(), drivers/net/wireguard/receive.c).
 bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::string_view comm) {
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   const bool may_read = task.makes_calls ? is_read(task.call)
                                          : !sees_ready_ && thread_kind(comm) != ThreadKind::kernel;
   if (!leg.rx.queued && !may_read) return false;
@@ -285,7 +285,7 @@ bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::
 
 void Delivery::recv_length(const EventHeader& header, const SockRecvLength& event) {
   sees_recv_length_ = true;
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   const bool peeked = (event.flags & kMsgPeek) != 0;
   if (peeked || event.ret < 0) {
     if (peeked) counters_.peeked_copies += task.copies.size();
@@ -529,7 +529,7 @@ void Delivery::remember_head(const LiveLeg& leg) {
 }
 
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   task.adjusted_socket = sockets_.key_of(event.skaddr, event.sock_cookie);
   task.adjusted = taking(task, header);
   for (PendingCopy& copy : task.copies) {
@@ -578,16 +578,21 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   task(event.prev_pid).leaves_cpu(header.time, !still_runnable(event.prev_state));
 }
 
+void Delivery::name_call(Task& task, std::string_view name) {
+  task.call = name;
+  task.splices = is_splice(name);
+}
+
 void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) {
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   // Two events of one call lie right behind each other, in the order in which they were switched on
   // (both are probes of the tracepoint sys_enter; kernel/trace/trace_syscalls.c, 5.4 to 6.18).
   const bool told = task.in_call && task.call_nr == call.nr && task.call_told_raw != call.raw;
   if (told) {
-    if (!call.raw) task.call = call.name;  // the kernel's, as where it alone is recorded
+    if (!call.raw) name_call(task, call.name);  // the kernel's, as where it alone is recorded
     return;
   }
-  task.call = call.name;
+  name_call(task, call.name);
   task.call_nr = call.nr;
   task.call_told_raw = call.raw;
   task.call_entered = header.time;
@@ -599,13 +604,13 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
 
 void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   cpu(header.cpu).ready = LegRef();
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   if (task.peeking) {
     counters_.peeked_copies += task.copies.size();
     task.copies.clear();
   }
   if (!task.copies.empty()) commit(task, 0);
-  if (ret > 0 && task.adjusted_socket != 0 && is_splice(task.call)) {
+  if (task.splices && ret > 0 && task.adjusted_socket != 0) [[unlikely]] {
     splice(task, static_cast<std::uint64_t>(ret));
   }
   if (!task.read.empty()) finish_read(task, header.time);
@@ -613,6 +618,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   release_sent(task);
   task.in_call = task.peeking = task.datagram_freed = task.another_freed = false;
   task.call = {};
+  task.splices = false;
   task.call_entered = 0;
   task.woken_early_at = 0;
 }
@@ -620,7 +626,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
 // ------------------------------------------------------------------------------ sending
 
 void Delivery::sent(const EventHeader& header, LiveLeg& leg) {
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   leg.pid = header.pid;
   if (!task.in_call) return;
   leg.call = task.call;
@@ -662,7 +668,7 @@ void Delivery::release_sent(Task& task) {
 
 std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
   if (!in_task(header)) return std::nullopt;
-  const Task& task = this->task(header.pid);
+  const Task& task = this->task(header);
   return task.in_call ? std::optional(task.call_entered) : std::nullopt;
 }
 
@@ -674,7 +680,7 @@ Receiver::Connected Delivery::connection(SockAddr sk) {
 
 // The call's own socket is named after all its packets have left.
 void Delivery::send_length(const EventHeader& header, const SockSendLength& event) {
-  Task& task = this->task(header.pid);
+  Task& task = this->task(header);
   name_sent(task, flow_of(event.sk));
 }
 

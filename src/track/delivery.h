@@ -61,7 +61,7 @@ class Delivery {
   // The task of that name frees the skb: true when it has read it, a datagram.
   bool consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::string_view comm);
   // It frees a datagram that it has read and that is no packet here, or a clone of one.
-  void read_another(Pid pid) { task(pid).another_freed = true; }
+  void read_another(const EventHeader& header) { task(header).another_freed = true; }
   void recv_length(const EventHeader& header, const SockRecvLength& event);
   void send_length(const EventHeader& header, const SockSendLength& event);
   // A task took bytes of that socket: by copies that wait to be counted, or by splice().
@@ -107,8 +107,10 @@ class Delivery {
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
   // Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
-  Task& task(Pid pid) {
-    Task& task = tasks_.of(pid);
+  // Whose pid it is, or who made the event.
+  Task& task(Pid pid) { return as_known(tasks_.of(pid)); }
+  Task& task(const EventHeader& header) { return as_known(tasks_.of(header)); }
+  Task& as_known(Task& task) {
     if (task.gaps != legs_.gaps()) [[unlikely]]
       forget_doings(task);
     return task;
@@ -132,6 +134,7 @@ class Delivery {
   [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   [[gnu::noinline]] void splice(Task& task, std::uint64_t bytes);
+  static void name_call(Task& task, std::string_view name);
   bool may_have_others(const Socket& socket) const;
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   [[gnu::noinline]] void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy,

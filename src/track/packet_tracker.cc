@@ -193,7 +193,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     ++unknown_ends_;
     const bool may_be_read = in_task(header) && event.location.has_value();
     if (may_be_read && places_.at(*event.location) == FreePlace::datagram) {
-      delivery_.read_another(header.pid);
+      delivery_.read_another(header);
     }
   } else if (!received) {
     sender_.freed(header, *leg, segment, event.skbaddr);

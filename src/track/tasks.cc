@@ -1,5 +1,6 @@
 #include "track/tasks.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace skbtrail::track {
@@ -54,13 +55,14 @@ Task& Tasks::make(Pid pid) {
   free_.pop_back();
   task = Task();
   task.pid = pid;
+  places_[pid] = &task;
   return task;
 }
 
 void Tasks::forget(Pid pid) {
   Task*& slot = places_[pid];
   if (slot == nullptr) return;
-  if (recent_ == slot) recent_ = nullptr;
+  std::replace(recent_.begin(), recent_.end(), slot, static_cast<Task*>(nullptr));
   slot->pid = kNobody;
   free_.push_back(slot);
   slot = nullptr;

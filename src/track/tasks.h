@@ -2,6 +2,7 @@
 // runs. Enough to say how a packet got from its socket to its reader.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string_view>
@@ -48,6 +49,7 @@ struct Task {
   bool makes_calls = false;  // a call of it was seen: its returns will be seen, too
   bool called = false;       // since the last gap: was on a CPU then
   bool peeking = false;      // the call has MSG_PEEK
+  bool splices = false;      // the call takes bytes without a copy event
   bool slept = false;        // is off its CPU and waits for something
   Sleep sleep;
   // A sched_waking that found it awake. It may have decided to sleep and be about to leave its CPU:
@@ -80,11 +82,15 @@ class Tasks {
  public:
   // The task with this pid; made on first sight.
   Task& of(Pid pid) {
-    if (recent_ != nullptr && recent_->pid == pid) return *recent_;
-    Task*& slot = places_[pid];
-    if (slot == nullptr) slot = &make(pid);
-    recent_ = slot;
-    return *slot;
+    Task* task = places_[pid];
+    return task != nullptr ? *task : make(pid);
+  }
+  // The one that makes an event. Of several CPUs whose events alternate each has its own.
+  Task& of(const EventHeader& header) {
+    Task*& recent = recent_[header.cpu % kRecent];
+    if (recent == nullptr || recent->pid != header.pid) [[unlikely]]
+      recent = &of(header.pid);
+    return *recent;
   }
   // It has died: the next task with this pid is another one.
   void forget(Pid pid);
@@ -98,9 +104,10 @@ class Tasks {
 
  private:
   static constexpr Pid kNobody = -1;
+  static constexpr std::size_t kRecent = 64;
   [[gnu::noinline]] Task& make(Pid pid);
 
-  Task* recent_ = nullptr;  // a task makes several events in a row
+  std::array<Task*, kRecent> recent_{};  // by CPU: a task makes several events in a row
   PidTable<Task*> places_;
   std::deque<Task> storage_;
   std::vector<Task*> free_;

@@ -21,7 +21,9 @@ struct Taken {
   std::vector<std::pair<std::size_t, LossWindow>> losses;  // behind how many events
 
   // Of an event that it was asked about just before.
-  std::uint64_t takers(const RawEvent& raw) const { return raw.time; }
+  static auto lookup() {
+    return [](const RawEvent& raw) { return raw.time; };
+  }
   void dispatch(const RawEvent& raw, std::uint64_t asked) {
     EXPECT_EQ(asked, raw.time);
     times.push_back(raw.time);
@@ -103,7 +105,9 @@ TEST(EventQueue, what_lasts_is_not_copied) {
   struct {
     const std::uint8_t* data = nullptr;
     CpuId cpu = 0;
-    int takers(const RawEvent&) const { return 0; }
+    static auto lookup() {
+      return [](const RawEvent&) { return 0; };
+    }
     void dispatch(const RawEvent& raw, int) {
       data = raw.data;
       cpu = raw.cpu;

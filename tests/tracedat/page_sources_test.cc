@@ -166,7 +166,9 @@ TEST_F(FilePagesTest, what_a_batch_keeps_is_not_read_over) {
   std::vector<stream::EventBatch> batches(kBatches, stream::EventBatch(true));
   struct {
     std::array<std::vector<Seen>, kCpus> seen;
-    int takers(const RawEvent&) const { return 0; }
+    static auto lookup() {
+      return [](const RawEvent&) { return 0; };
+    }
     void dispatch(const RawEvent& raw, int) { seen[raw.cpu].push_back({raw.time, raw.data[15]}); }
     void dispatch_loss(const LossWindow&) {}
   } taker;
