@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -28,10 +32,21 @@ Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset) {
   return {};
 }
 
-// For file systems without copy_file_range (EXDEV, EOPNOTSUPP, EINVAL).
-Result<void> copy_by_hand(int from, std::uint64_t source, int to, std::uint64_t target,
-                          std::uint64_t size) {
-  std::vector<char> buffer(1 << 20);
+// True when the file system lets both files have the same blocks (btrfs, xfs).
+bool share(int from, std::uint64_t source, int to, std::uint64_t target, std::uint64_t size) {
+  file_clone_range range{};
+  range.src_fd = from;
+  range.src_offset = source;
+  range.src_length = size;
+  range.dest_offset = target;
+  return ::ioctl(to, FICLONERANGE, &range) == 0;
+}
+
+// Not by copy_file_range(): where nothing can be shared the kernel does it by way of a pipe
+// (do_splice_direct(), fs/splice.c), page by page. On ext4 and 6.18 that takes a fifth longer than this,
+// and the page cache that it leaves takes twice as long to read.
+Result<void> copy(int from, std::uint64_t source, int to, std::uint64_t target, std::uint64_t size,
+                  std::span<char> buffer) {
   while (size > 0) {
     const std::size_t wanted =
         static_cast<std::size_t>(std::min<std::uint64_t>(size, buffer.size()));
@@ -50,29 +65,16 @@ Result<void> copy_by_hand(int from, std::uint64_t source, int to, std::uint64_t 
   return {};
 }
 
-Result<void> copy_chunk(int from, std::uint64_t source, int to, std::uint64_t target,
-                        std::uint64_t size) {
-  off_t in = static_cast<off_t>(source);
-  off_t out = static_cast<off_t>(target);
-  while (size > 0) {
-    const ssize_t count = ::copy_file_range(from, &in, to, &out, static_cast<std::size_t>(size), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      return copy_by_hand(from, static_cast<std::uint64_t>(in), to, static_cast<std::uint64_t>(out),
-                          size);
-    }
-    size -= static_cast<std::uint64_t>(count);
-  }
-  return {};
-}
-
 Result<void> put_pages(const CpuReader& reader, int file, std::uint64_t offset,
                        const std::function<bool()>& aborted) {
+  std::vector<char> buffer(1 << 20);
   for (std::uint64_t done = 0; done < reader.spooled();) {
     if (aborted()) return fail(ErrorKind::failed, "aborted: nothing was written");
     const std::uint64_t size = std::min(kChunk, reader.spooled() - done);
-    Result<void> copied = copy_chunk(reader.spool(), done, file, offset + done, size);
-    if (!copied) return copied;
+    if (!share(reader.spool(), done, file, offset + done, size)) {
+      Result<void> copied = copy(reader.spool(), done, file, offset + done, size, buffer);
+      if (!copied) return copied;
+    }
     // Where holes cannot be made the copy only needs more room.
     (void)::fallocate(reader.spool(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                       static_cast<off_t>(done), static_cast<off_t>(size));
