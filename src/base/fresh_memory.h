@@ -8,9 +8,10 @@
 
 namespace skbtrail {
 
-// To be called of memory that is about to be filled: the kernel finds pages for all of it at once. Left
-// to itself it does so at the first touch of each, which in some virtual machines takes ten microseconds,
-// as long as a thousand events. Where the kernel does not know how (before 5.14), it is left to itself.
+// To be called of memory that is about to be filled: the kernel finds pages for all of it at once.
+// Left to itself it does so at the first touch of each, which in some virtual machines takes ten
+// microseconds, as long as a thousand events. Where the kernel does not know how (before 5.14), it
+// is left to itself.
 inline void populate(void* memory, std::size_t size) {
   constexpr std::uintptr_t kPage = 4096;  // of x86-64; elsewhere the kernel may refuse
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);

@@ -43,8 +43,8 @@ bool share(int from, std::uint64_t source, int to, std::uint64_t target, std::ui
 }
 
 // Not by copy_file_range(): where nothing can be shared the kernel does it by way of a pipe
-// (do_splice_direct(), fs/splice.c), page by page. On ext4 and 6.18 that takes a fifth longer than this,
-// and the page cache that it leaves takes twice as long to read.
+// (do_splice_direct(), fs/splice.c), page by page. On ext4 and 6.18 that takes a fifth longer than
+// this, and the page cache that it leaves takes twice as long to read.
 Result<void> copy(int from, std::uint64_t source, int to, std::uint64_t target, std::uint64_t size,
                   std::span<char> buffer) {
   while (size > 0) {

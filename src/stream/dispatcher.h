@@ -249,8 +249,8 @@ class Dispatcher {
 
   const EventCatalog& catalog_;
   CommonFields common_;
-  // By event id, for every id there can be, so that no bounds are to be checked; 0: nobody takes it.
-  // From calloc(): a trace uses a few lines of it, the rest takes no memory and no time.
+  // By event id, for every id there can be, so that no bounds are to be checked; 0: nobody takes
+  // it. From calloc(): a trace uses a few lines of it, the rest takes no memory and no time.
   std::unique_ptr<std::uint16_t[], Free> type_of_;
   std::vector<Route*> by_type_;
   std::vector<std::unique_ptr<Route>> routes_;
