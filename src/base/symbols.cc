@@ -70,6 +70,7 @@ void Symbols::divide() {
 }
 
 std::string Symbols::name(std::uint64_t address) {
+  const std::lock_guard lock(asked_);
   const auto found = known_.find(address);
   if (found != known_.end()) return found->second;
   if (!divided_) divide();

@@ -1,8 +1,10 @@
-// Names of kernel addresses, from the text of /proc/kallsyms.
+// Names of kernel addresses, from the text of /proc/kallsyms. Any thread may ask: who follows packets
+// and who prints them do so at the same time.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +37,7 @@ class Symbols {
   std::string look_up(std::uint64_t address) const;
 
   std::string_view text_;
+  std::mutex asked_;  // for what follows
   bool divided_ = false;
   std::vector<Part> parts_;
   boost::unordered_flat_map<std::uint64_t, std::string> known_;  // names that were asked for

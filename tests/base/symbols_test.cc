@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <random>
 #include <utility>
 #include <vector>
@@ -88,6 +89,27 @@ TEST(Symbols, lines_that_no_64_bit_kernel_writes_are_left_out) {
   EXPECT_EQ(symbols.name(0x401), "right+0x1");
   EXPECT_EQ(symbols.name(0x9001), "right+0x8c01");
   EXPECT_EQ(symbols.name(0x801), "right+0x401");
+}
+
+// More names than are kept, so that they come and go.
+TEST(Symbols, two_threads_ask_at_once) {
+  constexpr std::uint64_t kStart = 0xffffffff81000000;
+  constexpr std::uint64_t kNames = 5000;
+  std::string text;
+  for (std::uint64_t i = 0; i < kNames; ++i)
+    text += fmt::format("{:x} t f{}\n", kStart + i * 64, i);
+  Symbols symbols(text);
+  const auto ask = [&] {
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < 4 * kNames; ++i) {
+      const std::uint64_t number = i * 7 % kNames;
+      if (symbols.name(kStart + number * 64 + 5) != fmt::format("f{}+0x5", number)) ++wrong;
+    }
+    return wrong;
+  };
+  auto other = std::async(std::launch::async, ask);
+  EXPECT_EQ(ask(), 0U);
+  EXPECT_EQ(other.get(), 0U);
 }
 
 }  // namespace
