@@ -46,7 +46,7 @@ class PacketWalk {
   }
 
   // Every event, then the end of those packets that still live. `beside` sees the same events, on
-  // the thread that reads them.
+  // either thread (stream/walk.h).
   track::CaptureFacts run(stream::Dispatcher* beside = nullptr,
                           stream::SpareWork* spare = nullptr) {
     track::CaptureFacts facts = start_facts(trace_);

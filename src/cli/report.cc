@@ -38,7 +38,7 @@ Result<int> run_report(const Input& input) {
   walk.also_tell<track::LegSink>(relay);
   std::optional<SchedWalk> tasks;
   if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
-  // What needs no packets goes with the thread that reads.
+  // What needs no packets goes beside them.
   stream::Dispatcher no_tasks(trace->catalog());
   stream::Dispatcher& beside = tasks ? tasks->events() : no_tasks;
   polls.subscribe(beside);

@@ -1,9 +1,9 @@
 // One walk over all events of a trace, for any number of analyses.
 //
-// Two threads: one reads and orders the events, and hands them to all dispatchers but the first;
-// the caller's runs the first, which should be the one that costs most (stream/event_batch.h,
-// base/batch_queue.h between them). Dispatchers share nothing that changes. Each sees the same
-// events in the same order on every run.
+// Two threads: one reads and orders the events; the caller's hands them to the first dispatcher,
+// which should be the one that costs most (stream/event_batch.h, base/batch_queue.h between them).
+// The other dispatchers get theirs on either thread, one thread at a time (stream/beside.h).
+// Dispatchers share nothing that changes. Each sees the same events in the same order on every run.
 #pragma once
 
 #include <cstdint>
