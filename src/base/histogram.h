@@ -14,19 +14,17 @@ namespace skbtrail {
 class Histogram {
  public:
   void add(std::uint64_t value) {
-    if (value >= room_) [[unlikely]]
+    if (value - min_ >= span_) [[unlikely]]
       make_room(value);
     ++buckets_[bucket_of(value)];
     total_ += value;
-    if (value < min_) [[unlikely]]
-      min_ = value;
   }
 
   Histogram& operator+=(const Histogram& other) {
     if (other.buckets_.empty()) return *this;
     make_room(other.max_);
+    make_room(other.min_);
     for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
-    min_ = std::min(min_, other.min_);
     total_ += other.total_;
     return *this;
   }
@@ -69,15 +67,17 @@ class Histogram {
     return ((bucket - std::uint64_t{shift} * kSub + 1) << shift) - 1;
   }
 
-  // For values up to this one.
+  // For one that is less or more than all so far.
   [[gnu::noinline]] void make_room(std::uint64_t value) {
+    min_ = std::min(min_, value);
     max_ = std::max(max_, value);
     buckets_.resize(bucket_of(max_) + 1);
-    room_ = max_ + 1;  // the greatest number makes it 0: then every value comes here
+    span_ = max_ - min_ + 1;  // of all numbers there are it makes 0: then every value comes here
   }
 
-  // Values below it need no room and are no new maximum: one question for a value instead of two.
-  std::uint64_t room_ = 0;
+  // Values from min_ on that are so many at most need no room and are neither a new minimum nor a
+  // new maximum: one question for a value instead of three.
+  std::uint64_t span_ = 0;
   std::vector<std::uint64_t> buckets_;  // as many as max_ needs; none when empty
   std::uint64_t total_ = 0;
   std::uint64_t min_ = ~std::uint64_t{0};

@@ -1,5 +1,5 @@
-// Names of kernel addresses, from the text of /proc/kallsyms. Any thread may ask: who follows packets
-// and who prints them do so at the same time.
+// Names of kernel addresses, from the text of /proc/kallsyms. Any thread may ask: who follows
+// packets and who prints them do so at the same time.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

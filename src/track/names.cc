@@ -4,8 +4,15 @@
 
 namespace skbtrail::track {
 
-DeviceId Devices::find_or_add(std::string_view name, Nanoseconds now) {
-  if (name.empty()) return kNoDevice;
+DeviceId Devices::find_or_add(Text text, Nanoseconds now) {
+  const std::string_view name = text.view();
+  const std::string_view bytes = text.bytes();
+  const DeviceId id = name.empty() ? kNoDevice : find_or_add_name(name, now);
+  recent_[place(bytes)] = {Bytes(bytes), id};
+  return id;
+}
+
+DeviceId Devices::find_or_add_name(std::string_view name, Nanoseconds now) {
   const auto found = ids_.find(name);
   if (found != ids_.end()) return found->second;
   // 65,535 names are more than any machine has: a file with more is damaged, the rest share one
