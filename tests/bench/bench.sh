@@ -60,6 +60,14 @@ record_perf() {
   mv "$cache/perf.part" "$cache/perf.data"
 }
 
+# What writing a file leaves in the page cache may lie in smaller pieces than what reading brings there,
+# and cost walks over a mapping (kbuffer's) twice the time.
+read_anew() {
+  sync "$1"
+  dd if="$1" iflag=nocache count=0 status=none
+  cat "$1" >/dev/null
+}
+
 # --- measuring --------------------------------------------------------------------------------------
 
 # Remembers the best of what was measured of a row: seconds, CPU seconds, anonymous KiB (the highest).
@@ -193,7 +201,7 @@ latency() {
 umask 077
 [[ $capture ]] || record_capture
 scratch=$(mktemp -d "$cache/run-XXXXXX")
-cat "$capture" >/dev/null
+read_anew "$capture"
 compare
 growth
 latency
