@@ -5,49 +5,19 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 
 #include "track/packet.h"
 
 namespace skbtrail::track {
 
-struct EndedLeg {
+struct EndedLeg : LegFacts {
   // NOLINTNEXTLINE(google-explicit-constructor): a leg that has ended is one
-  EndedLeg(const Leg& leg)
-      : direction(leg.direction),
-        outcome(leg.outcome),
-        cause(leg.cause),
-        crossed_loss(leg.crossed_loss),
-        device(leg.device),
-        cpu(leg.cpu),
-        stack_cpu(leg.stack_cpu),
-        reader_cpu(leg.reader_cpu),
-        len(leg.len),
-        pid(leg.pid),
-        segments(leg.segments),
-        reason(leg.reason),
-        location(leg.location),
-        skbaddr(leg.skbaddr) {
+  EndedLeg(const Leg& leg) : LegFacts(leg) {
     const auto last = static_cast<unsigned>(sent() ? Stage::complete : Stage::ret);
     reached_ = leg.stages.reached() & ((2U << last) - (1U << first()));
     // All of them, a direction's or a few more: which were reached is hard to predict.
     std::memcpy(times_.data(), leg.stages.times().data() + first(), sizeof times_);
   }
-
-  LegDirection direction;
-  Outcome outcome;
-  UnknownCause cause;
-  bool crossed_loss;
-  DeviceId device;
-  CpuId cpu;  // of its birth
-  CpuId stack_cpu;
-  CpuId reader_cpu;
-  std::uint32_t len;
-  Pid pid;
-  std::uint32_t segments;
-  std::optional<std::uint32_t> reason;
-  std::uint64_t location;
-  SkbAddr skbaddr;
 
   // Stages of its own direction: of a received leg none of its sending, and not `blocked`.
   std::uint32_t reached() const { return reached_; }  // bit N for stage N

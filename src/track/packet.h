@@ -42,30 +42,35 @@ inline constexpr std::array<std::string_view, 5> kUnknownCauseNames{
 using FlowId = std::uint32_t;
 inline constexpr FlowId kNoFlow = 0;
 
-// One way over one device.
-struct Leg {
+// What the figures of a report need of a leg, beside its stages (track/ended_leg.h).
+struct LegFacts {
   LegDirection direction{};
   Outcome outcome = Outcome::open;
   UnknownCause cause = UnknownCause::none;
-  Confidence confidence = Confidence::exact;
-  DeviceId device{};      // the first; hops to stacked devices are counted
-  CpuId cpu = 0;          // of its birth
-  CpuId stack_cpu = 0;    // of its last netif_receive_skb that was no hop
-  std::uint32_t run = 0;  // of that CPU (NetRxContext::run())
-  CpuId reader_cpu = 0;   // of its last copy
+  bool crossed_loss = false;  // do not trust its times
+  DeviceId device{};          // the first; hops to stacked devices are counted
+  CpuId cpu = 0;              // of its birth
+  CpuId stack_cpu = 0;        // of its last netif_receive_skb that was no hop
+  CpuId reader_cpu = 0;       // of its last copy
   std::uint32_t len = 0;
-  SkbAddr skbaddr{};
-  Nanoseconds birth = 0;
-  StageTimes stages;
-  Nanoseconds freed = 0;  // of a received one: consume_skb or kfree_skb of it; 0: unseen
+  Pid pid = 0;                          // who sent or read it; 0 when nobody is known
+  std::uint32_t segments = 0;           // skbs that GSO made of it, or that GRO put into it
   std::optional<std::uint32_t> reason;  // of kfree_skb
   std::uint64_t location = 0;           // of kfree_skb
-  Pid pid = 0;                          // who sent or read it; 0 when nobody is known
-  std::string_view call;                // its system call; "" outside any
-  std::string_view blocked_call;        // in which the reader slept
+  SkbAddr skbaddr{};
+};
+
+// One way over one device.
+struct Leg : LegFacts {
+  Confidence confidence = Confidence::exact;
+  std::uint32_t run = 0;  // of stack_cpu (NetRxContext::run())
+  Nanoseconds birth = 0;
+  StageTimes stages;
+  Nanoseconds freed = 0;          // of a received one: consume_skb or kfree_skb of it; 0: unseen
+  std::string_view call;          // its system call; "" outside any
+  std::string_view blocked_call;  // in which the reader slept
   FlowId flow = kNoFlow;
   std::uint32_t hops = 0;         // further devices on top of or below the first
-  std::uint32_t segments = 0;     // skbs that GSO made of it, or that GRO put into it
   std::uint32_t requeues = 0;     // net_dev_xmit that the driver refused
   std::int32_t rc = 0;            // of the last net_dev_xmit
   bool handed_over = false;       // lo, veth: the receiver got this very skb
@@ -73,7 +78,6 @@ struct Leg {
   std::uint64_t parent = 0;       // id of the packet GSO made it of; 0 when none
   bool retransmit = false;
   std::uint64_t repeats = 0;  // id of the packet that a retransmission sends again; 0 when unknown
-  bool crossed_loss = false;  // do not trust its times
 
   const Leg* next = nullptr;  // the way it took after this one
 };
