@@ -82,8 +82,6 @@ void take_events(EventQueue& queue, Dispatcher& dispatcher, Beside& beside, Spar
     beside.passed();
     queue.emptied();
   }
-  while (beside.do_one()) {
-  }
 }
 
 }  // namespace

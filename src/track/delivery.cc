@@ -59,7 +59,7 @@ bool waits(std::string_view call) {
 void Delivery::forget_doings(Task& task) {
   finish_read(task, 0);
   release_sent(task);
-  task.in_call = task.called = task.peeking = task.splices = task.slept = false;
+  task.in_call = task.called = task.peeking = task.slept = false;
   task.datagram_freed = task.another_freed = false;
   task.call = {};
   task.sleep = {};
@@ -578,21 +578,16 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   task(event.prev_pid).leaves_cpu(header.time, !still_runnable(event.prev_state));
 }
 
-void Delivery::name_call(Task& task, std::string_view name) {
-  task.call = name;
-  task.splices = is_splice(name);
-}
-
 void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) {
   Task& task = this->task(header);
   // Two events of one call lie right behind each other, in the order in which they were switched on
   // (both are probes of the tracepoint sys_enter; kernel/trace/trace_syscalls.c, 5.4 to 6.18).
   const bool told = task.in_call && task.call_nr == call.nr && task.call_told_raw != call.raw;
   if (told) {
-    if (!call.raw) name_call(task, call.name);  // the kernel's, as where it alone is recorded
+    if (!call.raw) task.call = call.name;  // the kernel's, as where it alone is recorded
     return;
   }
-  name_call(task, call.name);
+  task.call = call.name;
   task.call_nr = call.nr;
   task.call_told_raw = call.raw;
   task.call_entered = header.time;
@@ -610,7 +605,8 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
     task.copies.clear();
   }
   if (!task.copies.empty()) commit(task, 0);
-  if (task.splices && ret > 0 && task.adjusted_socket != 0) [[unlikely]] {
+  // In this order: what it returned, and from what, nobody can predict.
+  if (is_splice(task.call) && ret > 0 && task.adjusted_socket != 0) {
     splice(task, static_cast<std::uint64_t>(ret));
   }
   if (!task.read.empty()) finish_read(task, header.time);
@@ -618,7 +614,6 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   release_sent(task);
   task.in_call = task.peeking = task.datagram_freed = task.another_freed = false;
   task.call = {};
-  task.splices = false;
   task.call_entered = 0;
   task.woken_early_at = 0;
 }

@@ -134,7 +134,6 @@ class Delivery {
   [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   [[gnu::noinline]] void splice(Task& task, std::uint64_t bytes);
-  static void name_call(Task& task, std::string_view name);
   bool may_have_others(const Socket& socket) const;
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   [[gnu::noinline]] void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy,
