@@ -21,6 +21,7 @@
 #include "profile/profile.h"
 #include "skbtrail/capture.h"
 #include "support/files.h"
+#include "support/once.h"
 #include "support/oracle.h"
 #include "support/run.h"
 #include "support/truth.h"
@@ -119,10 +120,15 @@ Seen walk(const fs::path& path) {
   return seen;
 }
 
+struct Walked {
+  explicit Walked(const fs::path& capture) : seen(walk(capture)) {}
+  Seen seen;
+};
+
 json::object report_of(const fs::path& capture, const std::string& buffer) {
   std::vector<std::string> words{"report", "--format", "json", capture};
   if (!buffer.empty()) words.insert(words.end(), {"--buffer", buffer});
-  const RunResult result = skbtrail(words);
+  const RunResult& result = skbtrail_once(words);
   EXPECT_EQ(result.status, 0) << result.err;
   return json::parse(result.out).as_object();
 }
@@ -147,9 +153,9 @@ class Fixture : public ::testing::TestWithParam<fs::path> {
  protected:
   void SetUp() override { truth = truth_of(GetParam()); }
 
-  // A process of its own runs each test: what it does not ask for is not computed.
+  // A process may run one test only: what it does not ask for is not computed.
   Seen& seen() {
-    if (!seen_) seen_ = walk(GetParam());
+    if (!seen_) seen_ = once<Walked>(GetParam()).seen;
     return *seen_;
   }
   // One for each buffer with events.
@@ -291,7 +297,7 @@ TEST_P(Fixture, events_and_loss) {
 // What was lost is no error unless it is asked for.
 TEST_P(Fixture, is_read_by_every_verb_and_by_trace_cmd) {
   for (const char* verb : {"report", "netdev-times"}) {
-    EXPECT_EQ(skbtrail({verb, GetParam()}).status, 0) << verb;
+    EXPECT_EQ(skbtrail_once({verb, GetParam()}).status, 0) << verb;
     EXPECT_EQ(skbtrail({verb, "--strict", GetParam()}).status, truth.lost == 0 ? 0 : 6) << verb;
   }
   const RunResult theirs = run({"trace-cmd", "report", "-i", GetParam()});

@@ -15,7 +15,7 @@ class PacketsVerb : public testing::TestWithParam<std::filesystem::path> {};
 
 // A packet that is sent begins with its call, long before it is there.
 TEST_P(PacketsVerb, lines_are_in_the_order_of_their_times) {
-  const RunResult result = skbtrail({"packets", GetParam()});
+  const RunResult& result = skbtrail_once({"packets", GetParam()});
   if (result.status == 4) GTEST_SKIP() << result.err;
   ASSERT_EQ(result.status, 0) << result.err;
   std::istringstream lines(result.out);

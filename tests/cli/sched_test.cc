@@ -24,7 +24,7 @@ std::uint64_t number_at(const json::value& object, const char* pointer) {
 class SchedVerb : public testing::TestWithParam<std::filesystem::path> {
  protected:
   void SetUp() override {
-    const RunResult result = skbtrail({"sched", "--format", "json", GetParam()});
+    const RunResult& result = skbtrail_once({"sched", "--format", "json", GetParam()});
     if (result.status == 4) GTEST_SKIP() << result.err;
     ASSERT_EQ(result.status, 0) << result.err;
     document_ = json::parse(result.out);
@@ -91,7 +91,7 @@ TEST_P(SchedVerb, groups_are_the_sum_of_their_members) {
 }
 
 TEST_P(SchedVerb, timehist_has_a_line_per_switch) {
-  const RunResult result = skbtrail({"sched", "--timehist", "--format", "json", GetParam()});
+  const RunResult& result = skbtrail_once({"sched", "--timehist", "--format", "json", GetParam()});
   ASSERT_EQ(result.status, 0) << result.err;
   std::map<Pid, std::pair<std::uint64_t, std::uint64_t>> switches;
   std::uint64_t last = 0;

@@ -363,12 +363,12 @@ std::string netdev_times_from(const json::object& document) {
 class JsonEqualsText : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
   json::object document_of(const std::string& verb) {
-    const RunResult run = skbtrail({verb, "--format", "json", GetParam()});
+    const RunResult& run = skbtrail_once({verb, "--format", "json", GetParam()});
     EXPECT_EQ(run.status, 0) << run.err;
     return json::parse(run.out).as_object();
   }
   std::string text_of(const std::string& verb) {
-    const RunResult run = skbtrail({verb, GetParam()});
+    const RunResult& run = skbtrail_once({verb, GetParam()});
     EXPECT_EQ(run.status, 0) << run.err;
     return run.out;
   }

@@ -18,4 +18,8 @@ RunResult run(const std::vector<std::string>& argv);
 // The skbtrail of this build with these arguments.
 RunResult skbtrail(std::vector<std::string> arguments);
 
+// The same for who looks at what it prints of a capture that does not change: in one process it is
+// run once with the same arguments.
+const RunResult& skbtrail_once(const std::vector<std::string>& arguments);
+
 }  // namespace skbtrail::test

@@ -219,7 +219,7 @@ class CpuVerb : public ::testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(CpuVerb, agrees_with_the_oracle) {
   CpuOracle oracle(load_activities(GetParam()));
-  const RunResult result = skbtrail({"cpu", "--format", "json", GetParam()});
+  const RunResult& result = skbtrail_once({"cpu", "--format", "json", GetParam()});
   ASSERT_EQ(result.status, 0) << result.err;
   const json::value document = json::parse(result.out);
   std::map<CpuId, Times> expected = oracle.times();
@@ -237,7 +237,7 @@ TEST_P(CpuVerb, agrees_with_the_oracle) {
 }
 
 TEST_P(CpuVerb, contexts_sum_to_wall_time) {
-  const RunResult result = skbtrail({"cpu", "--format", "json", GetParam()});
+  const RunResult& result = skbtrail_once({"cpu", "--format", "json", GetParam()});
   ASSERT_EQ(result.status, 0) << result.err;
   const json::value document = json::parse(result.out);
   const Nanoseconds wall = document.at("last_ns").to_number<Nanoseconds>() -

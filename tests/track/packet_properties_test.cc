@@ -10,6 +10,7 @@
 
 #include "support/event_log.h"
 #include "support/files.h"
+#include "support/once.h"
 #include "support/oracle.h"
 #include "support/packet_log.h"
 #include "support/truth.h"
@@ -43,14 +44,19 @@ bool take(Moments& moments, const Moment& moment) {
   return true;
 }
 
+struct Tracked {
+  explicit Tracked(const std::filesystem::path& capture)
+      : log(load_packet_events(capture)),
+        packets(track_packets(capture)),
+        truth(truth_of(capture)) {}
+
+  EventLog log;
+  PacketLog packets;
+  Truth truth;
+};
+
 class PacketProperties : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
-  void SetUp() override {
-    log = load_packet_events(GetParam());
-    tracked = track_packets(GetParam());
-    truth = truth_of(GetParam());
-  }
-
   template <class Visit>
   void each_leg(Visit visit) const {
     for (const LoggedPacket& packet : tracked.packets) {
@@ -156,9 +162,10 @@ class PacketProperties : public ::testing::TestWithParam<std::filesystem::path> 
     }
   }
 
-  EventLog log;
-  PacketLog tracked;
-  Truth truth;
+  const Tracked& all = once<Tracked>(GetParam());
+  const EventLog& log = all.log;
+  const PacketLog& tracked = all.packets;
+  const Truth& truth = all.truth;
 };
 
 TEST_P(PacketProperties, packets_and_outcomes_sum_up) {

@@ -10,6 +10,7 @@
 #include "stream/walk.h"
 #include "support/event_log.h"
 #include "support/files.h"
+#include "support/once.h"
 #include "support/oracle.h"
 #include "support/truth.h"
 #include "track/hunk_recorder.h"
@@ -20,12 +21,15 @@
 namespace skbtrail::test {
 namespace {
 
-class HunkOracle : public ::testing::TestWithParam<std::filesystem::path> {
- protected:
-  void SetUp() override {
-    log = load_packet_events(GetParam());
-    ASSERT_FALSE(log.events.empty());
-    trace = open();
+std::unique_ptr<stream::Trace> open_trace(const std::filesystem::path& capture) {
+  auto opened = stream::Trace::open(capture);
+  if (!opened) throw std::runtime_error(opened.error().message);
+  return std::make_unique<stream::Trace>(std::move(*opened));
+}
+
+struct HunksOf {
+  explicit HunksOf(const std::filesystem::path& capture)
+      : log(load_packet_events(capture)), trace(open_trace(capture)) {
     walk = std::make_unique<cli::PacketWalk>(*trace, none);
     track::ReceiveHunks hunks(walk->devices(), walk->names().comms, recorder);
     walk->also_tell<track::RunSink>(hunks);
@@ -34,17 +38,6 @@ class HunkOracle : public ::testing::TestWithParam<std::filesystem::path> {
     hunks.finish();
     counters = hunks.counters();
   }
-  std::unique_ptr<stream::Trace> open() const {
-    auto opened = stream::Trace::open(GetParam());
-    if (!opened) throw std::runtime_error(opened.error().message);
-    return std::make_unique<stream::Trace>(std::move(*opened));
-  }
-  std::uint64_t count(Kind kind) const {
-    return static_cast<std::uint64_t>(
-        std::count_if(log.events.begin(), log.events.end(),
-                      [&](const LoggedEvent& event) { return event.kind == kind; }));
-  }
-  bool lossless() const { return truth_of(GetParam()).lost == 0; }
 
   EventLog log;
   PacketRecorder none;
@@ -52,6 +45,23 @@ class HunkOracle : public ::testing::TestWithParam<std::filesystem::path> {
   std::unique_ptr<cli::PacketWalk> walk;
   HunkRecorder recorder;
   track::HunkCounters counters;
+};
+
+class HunkOracle : public ::testing::TestWithParam<std::filesystem::path> {
+ protected:
+  void SetUp() override { ASSERT_FALSE(log.events.empty()); }
+
+  std::uint64_t count(Kind kind) const {
+    return static_cast<std::uint64_t>(
+        std::count_if(log.events.begin(), log.events.end(),
+                      [&](const LoggedEvent& event) { return event.kind == kind; }));
+  }
+  bool lossless() const { return truth_of(GetParam()).lost == 0; }
+
+  const HunksOf& hunks = once<HunksOf>(GetParam());
+  const EventLog& log = hunks.log;
+  const HunkRecorder& recorder = hunks.recorder;
+  const track::HunkCounters& counters = hunks.counters;
 };
 
 // A run of NET_RX, or, outside any, a poll that found something: by the thread of a NAPI, or a busy
@@ -112,7 +122,8 @@ TEST_P(HunkOracle, ends_of_packets_are_those_of_their_legs) {
     for (const track::HunkPacket& packet : hunk.packets) ++in_hunks[packet.outcome];
   }
   LegRecorder legs;
-  const auto again = open();
+  PacketRecorder none;
+  const auto again = open_trace(GetParam());
   cli::PacketWalk second(*again, none);
   second.also_tell<track::LegSink>(legs);
   second.run();
@@ -134,7 +145,8 @@ TEST_P(HunkOracle, segments) {
   if (!lossless()) GTEST_SKIP() << "segments may be lost";
   if (count(Kind::start) == 0) GTEST_SKIP() << "net_dev_start_xmit was not recorded";
   LegRecorder legs;
-  const auto again = open();
+  PacketRecorder none;
+  const auto again = open_trace(GetParam());
   cli::PacketWalk second(*again, none);
   second.also_tell<track::LegSink>(legs);
   second.run();
@@ -154,7 +166,7 @@ TEST_P(HunkOracle, segments) {
 }
 
 TEST_P(HunkOracle, polls_and_runs) {
-  const auto again = open();
+  const auto again = open_trace(GetParam());
   track::PollStats polls;
   stream::Dispatcher events(again->catalog());
   polls.subscribe(events);

@@ -146,7 +146,7 @@ std::uint64_t number(const json::value& call, const char* key) {
 }
 
 json::value syscalls_of(const std::filesystem::path& capture) {
-  const RunResult result = skbtrail({"syscalls", "--format", "json", capture});
+  const RunResult& result = skbtrail_once({"syscalls", "--format", "json", capture});
   EXPECT_EQ(result.status, 0) << result.err;
   return json::parse(result.out);
 }
