@@ -40,9 +40,12 @@ TEST(Devices, names_that_differ_in_one_letter_are_two) {
     const std::string name = std::string("abcdefghijklmnopqrstuvwx").substr(0, length);
     names.push_back(name);
     for (std::size_t at = 0; at < length; ++at) {
-      std::string other = name;
-      other[at] = '0';
-      names.push_back(other);
+      // Sixteen letters on: what is remembered by a name's last letter has one place for both.
+      for (const int letter : {int{'0'}, name[at] ^ 16}) {
+        std::string other = name;
+        other[at] = static_cast<char>(letter);
+        names.push_back(other);
+      }
     }
   }
   std::mt19937 random(1);
