@@ -11,7 +11,7 @@
 //
 // SKBTRAIL_DAMAGE=full (./dev test damage) does what takes hours: every capture in tests/data,
 // every prefix at a page boundary, 4,096 random cuts of each and at least 20,000 flips. Else the
-// captures share ten thousand flips: more captures take no longer.
+// captures share five thousand flips: more captures take no longer.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
