@@ -87,4 +87,18 @@ std::string human_percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
+std::string human_cpus(std::span<const CpuId> cpus) {
+  constexpr std::size_t kLongest = 32;
+  std::string ranges;
+  for (std::size_t first = 0, last = 0; first < cpus.size(); first = last + 1) {
+    last = first;
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    if (!ranges.empty()) ranges += ',';
+    ranges += fmt::format("{}", cpus[first]);
+    if (last > first) ranges += fmt::format("-{}", cpus[last]);
+  }
+  if (ranges.size() > kLongest) return fmt::format("{} CPUs", cpus.size());
+  return (cpus.size() == 1 ? "CPU " : "CPUs ") + ranges;
+}
+
 }  // namespace skbtrail

@@ -133,6 +133,7 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   facts.compression = file.compression();
   facts.buffer = trace.buffer_names();
   facts.other_buffers = trace.other_buffers();
+  facts.cpus_not_read = trace.cpus_not_read();
   facts.clock = trace.clock();
   facts.uname = file.uname();
   facts.cpus = std::max(file.cpu_count(), static_cast<std::uint32_t>(trace.buffer().cpus.size()));

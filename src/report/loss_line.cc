@@ -13,6 +13,11 @@ std::string missed_calls(const track::CaptureFacts& facts) {
   return text;
 }
 
+std::string not_read_cpus(const track::CaptureFacts& facts) {
+  return human_cpus(facts.cpus_not_read) +
+         ": of packets and tasks that were there too this is a part";
+}
+
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
   if (facts.lossless()) {
     out.write("# lost: nothing\n");
@@ -20,6 +25,7 @@ void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
     out.print("# LOST: {} events, {} gaps\n", human_count(facts.lost()),
               human_count(facts.gap_count));
   }
+  if (!facts.cpus_not_read.empty()) out.print("# NOT READ: {}\n", not_read_cpus(facts));
   if (!facts.missed_probes.empty()) {
     out.print("# MISSED: calls that no kprobe told of: {}\n", missed_calls(facts));
   }

@@ -8,9 +8,12 @@
 
 namespace skbtrail::report {
 
-// "# lost: nothing", or "# LOST: 12 events, 3 gaps"; then a line when kprobes missed calls, and one
-// for each damage.
+// "# lost: nothing", or "# LOST: 12 events, 3 gaps"; then a line when CPUs were not read, one when
+// kprobes missed calls, and one for each damage.
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out);
+
+// "CPUs 1-3: of packets and tasks that were there too this is a part".
+std::string not_read_cpus(const track::CaptureFacts& facts);
 
 // "tcp_rcv_established() 12, skb_gro_receive() 3".
 std::string missed_calls(const track::CaptureFacts& facts);

@@ -45,6 +45,7 @@ json::object capture_json(const track::CaptureFacts& capture) {
           {"compression", capture.compression},
           {"buffer", capture.buffer},
           {"other_buffers", json::value_from(capture.other_buffers)},
+          {"cpus_not_read", json::value_from(capture.cpus_not_read)},
           {"uname", capture.uname},
           {"undecodable_events", capture.undecodable},
           {"damage", json::value_from(capture.damage)},

@@ -77,6 +77,9 @@ void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
   for (const std::string& name : capture.other_buffers) {
     out.print("  NOT READ  buffer \"{}\" holds events too: --buffer {}\n", name, name);
   }
+  if (!capture.cpus_not_read.empty()) {
+    out.print("  NOT READ  {}\n", not_read_cpus(capture));
+  }
   for (const std::string& line : capture.damage) out.print("  DAMAGED   {}\n", line);
   write_missing(capture.missing, out);
   for (const std::string& line : capture.disabled) out.print("  DISABLED  {}\n", line);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/human.h"
 
 namespace skbtrail::stream {
 namespace {
@@ -34,6 +35,12 @@ Result<Trace> Trace::of(tracedat::Reader file, const ReadOptions& options) {
           cpus.empty() || std::find(cpus.begin(), cpus.end(), cpu.cpu) != cpus.end();
       if (wanted) trace.streams_.push_back({&chosen, &cpu});
     }
+  }
+  const std::vector<CpuId> others = trace.cpus_not_read();
+  if (trace.streams_.empty() && !others.empty()) {
+    const std::set<CpuId> wanted(cpus.begin(), cpus.end());
+    return fail(ErrorKind::usage, "{} has no {}; it has {}", trace.file_->path(),
+                human_cpus(std::vector(wanted.begin(), wanted.end())), human_cpus(others));
   }
   const bool from_start =
       (options.from && options.from->from_start) || (options.to && options.to->from_start);
@@ -82,6 +89,15 @@ std::string Trace::stream_name(std::size_t stream) const {
 std::vector<CpuId> Trace::cpus() const {
   std::set<CpuId> numbers;
   for (const Stream& stream : streams_) numbers.insert(stream.cpu->cpu);
+  return {numbers.begin(), numbers.end()};
+}
+
+std::vector<CpuId> Trace::cpus_not_read() const {
+  std::set<CpuId> numbers;
+  for (const ChosenBuffer& chosen : choice_->read) {
+    for (const tracedat::CpuData& cpu : chosen.buffer->cpus) numbers.insert(cpu.cpu);
+  }
+  for (const CpuId cpu : cpus()) numbers.erase(cpu);
   return {numbers.begin(), numbers.end()};
 }
 

@@ -24,7 +24,7 @@ struct Moment {
 // What of a capture is read.
 struct ReadOptions {
   std::vector<std::string> buffers;  // by name, "top" for the one without; empty: see BufferChoice
-  std::vector<CpuId> cpus;           // empty: all
+  std::vector<CpuId> cpus;           // empty: all; else one at least must be there
   std::optional<Moment> from, to;    // both included; none: from the start, to the end
 };
 
@@ -54,6 +54,8 @@ class Trace {
   bool events_last() const;
   // Those that are read, each once, in order; also such that recorded nothing.
   std::vector<CpuId> cpus() const;
+  // The others of the buffers that are read, in order: ReadOptions::cpus has not named them.
+  std::vector<CpuId> cpus_not_read() const;
   // Of the streams that events() merges, in their order (Merge::damage()): "CPU 1", with the
   // buffer's name when there are several.
   std::string stream_name(std::size_t stream) const;

@@ -33,6 +33,7 @@ struct CaptureFacts {
   std::string compression;
   std::string buffer;  // "" is the top buffer
   std::vector<std::string> other_buffers;
+  std::vector<CpuId> cpus_not_read;  // in order
   std::string clock;
   std::string uname;
   std::uint32_t cpus = 0;

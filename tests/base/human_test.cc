@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace skbtrail {
 namespace {
 
@@ -15,6 +17,15 @@ TEST(Human, durations_have_three_digits_and_never_a_thousand) {
   EXPECT_EQ(human_duration(999'600), "1.00 ms");
   EXPECT_EQ(human_duration(1'234'567'890), "1.23 s");
   EXPECT_EQ(human_duration(3'600'000'000'000), "3600 s");
+}
+
+TEST(Human, cpus_are_ranges_as_long_as_they_fit) {
+  EXPECT_EQ(human_cpus(std::vector<CpuId>{7}), "CPU 7");
+  EXPECT_EQ(human_cpus(std::vector<CpuId>{0, 1}), "CPUs 0-1");
+  EXPECT_EQ(human_cpus(std::vector<CpuId>{0, 2, 3, 4, 9, 11, 12}), "CPUs 0,2-4,9,11-12");
+  std::vector<CpuId> odd;
+  for (CpuId cpu = 1; cpu < 64; cpu += 2) odd.push_back(cpu);
+  EXPECT_EQ(human_cpus(odd), "32 CPUs");
 }
 
 TEST(Human, counts_bytes_times_rates) {

@@ -12,6 +12,7 @@
 namespace skbtrail::test {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -128,6 +129,19 @@ TEST_P(ReadingVerb, a_cut_capture_prints_what_is_there_and_returns_5) {
   EXPECT_THAT(result.out, HasSubstr("netif_receive_skb"));
 }
 
+TEST_P(ReadingVerb, cpus_that_were_not_read_are_named) {
+  const std::string file = data_file("6.12-version6.dat");
+  const RunResult result = call({"--cpu", "0,5-9", file});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, ContainsRegex("NOT READ:? +CPU 1: of packets and tasks"));
+  EXPECT_THAT(call({"--cpu", "0-1", file}).out, Not(HasSubstr("NOT READ")));
+  EXPECT_THAT(call({file}).out, Not(HasSubstr("NOT READ")));
+  const RunResult none = call({"--cpu", "9,3,4", file});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("has no CPUs 3-4,9; it has CPUs 0-1"));
+  EXPECT_THAT(none.out, IsEmpty());
+}
+
 TEST_P(ReadingVerb, a_full_disk_is_an_error) {
   const RunResult result = run({"sh", "-c",
                                 std::string(SKBTRAIL_BINARY) + " " + GetParam() + " " +
@@ -140,6 +154,14 @@ INSTANTIATE_TEST_SUITE_P(Verbs, ReadingVerb, ::testing::Values("report", "netdev
                          [](const auto& verb) {
                            return verb.param == std::string("report") ? "report" : "netdev_times";
                          });
+
+TEST(Report, json_has_the_cpus_that_were_not_read) {
+  const std::string file = data_file("6.12-version6.dat");
+  EXPECT_THAT(skbtrail({"report", "--format", "json", "--cpu", "1", file}).out,
+              HasSubstr("\"cpus_not_read\":[0]"));
+  EXPECT_THAT(skbtrail({"report", "--format", "json", file}).out,
+              HasSubstr("\"cpus_not_read\":[]"));
+}
 
 TEST(NetdevTimes, rx_tx_and_device_choose_what_is_printed) {
   const std::string file = data_file("6.12-nginx_small_nic.dat");

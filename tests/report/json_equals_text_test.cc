@@ -83,6 +83,7 @@ track::CaptureFacts capture_from(const json::object& document) {
   facts.uname = text(from.at("uname"));
   facts.undecodable = number(from.at("undecodable_events"));
   facts.other_buffers = json::value_to<std::vector<std::string>>(from.at("other_buffers"));
+  facts.cpus_not_read = json::value_to<std::vector<CpuId>>(from.at("cpus_not_read"));
   facts.damage = json::value_to<std::vector<std::string>>(from.at("damage"));
   facts.missing = json::value_to<std::vector<std::string>>(from.at("missing_events"));
   facts.disabled = json::value_to<std::vector<std::string>>(from.at("disabled_events"));
