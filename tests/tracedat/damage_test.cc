@@ -11,7 +11,7 @@
 //
 // SKBTRAIL_DAMAGE=full (./dev test damage) does what takes hours: every capture in tests/data,
 // every prefix at a page boundary, 4,096 random cuts of each and at least 20,000 flips. Else the
-// captures share five thousand flips: more captures take no longer.
+// captures share ten thousand flips: more captures take no longer.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -139,7 +139,7 @@ TEST_P(Damage, every_prefix_is_refused_or_told) {
 TEST_P(Damage, any_flipped_bit_is_survived) {
   std::mt19937 random(20000);
   Bytes bytes = bytes_;
-  const std::size_t rounds = full() ? 20'000 : 5'000 / test::captures().size();
+  const std::size_t rounds = full() ? 20'000 : 10'000 / test::captures().size();
   for (std::size_t round = 0; round < rounds; ++round) {
     // Half of the flips go where structure is dense: the first KiB and the last eight.
     std::size_t at = random() % bytes.size();
