@@ -30,9 +30,7 @@ export PKG_CONFIG_PATH=${pc%/*}
 old=$(pkg-config --variable=prefix skbtrail)
 sed -i "s|$old|$folder|g" "$pc"
 read -ra flags <<<"$(pkg-config --cflags --libs skbtrail)"
-if [[ $sanitize ]]; then flags+=("-fsanitize=$sanitize"); fi
-# Such a build lies at fixed addresses (CMakeLists.txt).
-if [[ $sanitize == *address* ]]; then flags+=(-no-pie); fi
+[[ $sanitize ]] && flags+=("-fsanitize=$sanitize")
 
 (cd "$folder/include" && find skbtrail -name '*.h' | sort) >"$folder/headers"
 [[ -s $folder/headers ]] || fail "no headers"
