@@ -36,11 +36,13 @@ Result<Trace> Trace::of(tracedat::Reader file, const ReadOptions& options) {
       if (wanted) trace.streams_.push_back({&chosen, &cpu});
     }
   }
-  const std::vector<CpuId> others = trace.cpus_not_read();
-  if (trace.streams_.empty() && !others.empty()) {
+  if (trace.streams_.empty()) {
     const std::set<CpuId> wanted(cpus.begin(), cpus.end());
-    return fail(ErrorKind::usage, "{} has no {}; it has {}", trace.file_->path(),
-                human_cpus(std::vector(wanted.begin(), wanted.end())), human_cpus(others));
+    const std::vector<CpuId> others = trace.cpus_not_read();
+    if (!others.empty()) {
+      return fail(ErrorKind::usage, "{} has no {}; it has {}", trace.file_->path(),
+                  human_cpus(std::vector(wanted.begin(), wanted.end())), human_cpus(others));
+    }
   }
   const bool from_start =
       (options.from && options.from->from_start) || (options.to && options.to->from_start);
