@@ -12,7 +12,7 @@ struct RunResult {
   std::string err;
 };
 
-// argv[0] is searched in PATH; standard input is empty.
+// argv[0] is searched in PATH; standard input is empty. Throws when it cannot be started.
 RunResult run(const std::vector<std::string>& argv);
 
 // The skbtrail of this build with these arguments.
