@@ -1,8 +1,6 @@
 // Batches of something on their way from one thread to another, in order. Some batches are all the
 // memory there is: who is faster waits, and then until there is a lot to do. To fall asleep and to
-// be woken costs as much as a batch, in a virtual machine as many. Who would wait may have
-// something else to do, `bool spare()`: called until it says false, that nothing is left, or the
-// wait is over.
+// be woken costs as much as a batch, in a virtual machine as many.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +23,7 @@ class BatchQueue {
   }
 
   // The thread that puts. An empty batch, to be filled; null: nobody takes any more.
-  Batch* next_empty() { return next_empty(nothing); }
-  template <class Spare>
-  Batch* next_empty(Spare spare) {
-    while (filled_ == batches_.size() && !abandoned_ && spare()) {
-    }
+  Batch* next_empty() {
     if (filled_ == batches_.size()) {
       sleep(puts_, [this] { return filled_ <= batches_.size() - a_lot() || abandoned_; });
     }
@@ -56,11 +50,7 @@ class BatchQueue {
   }
 
   // The thread that takes. The next batch; null at the end.
-  const Batch* next_filled() { return next_filled(nothing); }
-  template <class Spare>
-  const Batch* next_filled(Spare spare) {
-    while (filled_ == 0 && !ended_ && spare()) {
-    }
+  const Batch* next_filled() {
     if (filled_ == 0) {
       sleep(takes_, [this] { return filled_ >= a_few() || ended_; });
     }
@@ -84,7 +74,6 @@ class BatchQueue {
     std::condition_variable woken;
   };
 
-  static bool nothing() { return false; }
   std::size_t a_lot() const { return batches_.size() / 2; }
   std::size_t a_few() const { return std::max<std::size_t>(batches_.size() / 8, 1); }
 

@@ -150,10 +150,10 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
 }
 
 void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispatcher*> dispatchers,
-                track::CaptureFacts& facts, stream::SpareWork* spare) {
+                track::CaptureFacts& facts) {
   track::LossTracker loss(facts);
   (*dispatchers.begin())->subscribe_loss(loss);
-  const stream::Census census = stream::walk(trace, dispatchers, spare);
+  const stream::Census census = stream::walk(trace, dispatchers);
   facts.first = census.first;
   facts.last = census.last;
   for (const LossWindow& window : census.gaps_at_end) loss.on_loss(window);

@@ -8,7 +8,7 @@
 #include "cli/run_verb.h"
 #include "cli/sched_walk.h"
 #include "cli/verb.h"
-#include "track/leg_relay.h"
+#include "track/leg_stats.h"
 
 namespace skbtrail::cli {
 namespace {
@@ -33,17 +33,15 @@ Result<int> run_report(const Input& input) {
   NoPackets none;
   PacketWalk walk(*trace, none);
   track::LegStats legs;
-  track::LegRelay<track::LegStats> relay(legs);
   track::PollStats polls;
-  walk.also_tell<track::LegSink>(relay);
+  walk.also_tell<track::LegSink>(legs);
   std::optional<SchedWalk> tasks;
   if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
   // What needs no packets goes beside them.
   stream::Dispatcher no_tasks(trace->catalog());
   stream::Dispatcher& beside = tasks ? tasks->events() : no_tasks;
   polls.subscribe(beside);
-  track::CaptureFacts facts = walk.run(&beside, &relay);
-  relay.hand_over_rest();
+  track::CaptureFacts facts = walk.run(&beside);
   // From here on nothing but results.
 
   std::optional<report::SchedReport> scheduling;

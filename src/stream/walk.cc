@@ -36,9 +36,7 @@ Census census(const Merge& merge) {
 }
 
 // Reads all events into batches: to the first dispatcher they go through the queue.
-template <class Spare>
-Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue, Beside& beside,
-                  Spare spare) {
+Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue, Beside& beside) {
   struct End {
     EventQueue& queue;
     ~End() { queue.end(); }
@@ -47,7 +45,7 @@ Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue
   bool more = true;
   while (more) {
     beside.make_room();
-    EventBatch* batch = queue.next_empty(spare);
+    EventBatch* batch = queue.next_empty();
     if (batch == nullptr) break;
     more = merge.fill(*batch);
     queue.filled();
@@ -56,8 +54,7 @@ Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue
   return census(merge);
 }
 
-template <class Spare>
-Census read_alone(const Trace& trace, Dispatchers dispatchers, Spare spare) {
+Census read_alone(const Trace& trace, Dispatchers dispatchers) {
   Merge merge = events_for(trace, dispatchers);
   EventBatch batch(trace.events_last());
   bool more = true;
@@ -65,19 +62,16 @@ Census read_alone(const Trace& trace, Dispatchers dispatchers, Spare spare) {
     batch.clear();
     more = merge.fill(batch);
     for (Dispatcher* dispatcher : dispatchers) batch.pass_to(*dispatcher);
-    while (spare()) {
-    }
   }
   return census(merge);
 }
 
-template <class Spare>
-void take_events(EventQueue& queue, Dispatcher& dispatcher, Beside& beside, Spare spare) {
+void take_events(EventQueue& queue, Dispatcher& dispatcher, Beside& beside) {
   struct Leave {
     EventQueue& queue;
     ~Leave() { queue.abandon(); }
   } leave{queue};  // also when an analysis throws: the reader must not wait for ever
-  while (const EventBatch* batch = queue.next_filled(spare)) {
+  while (const EventBatch* batch = queue.next_filled()) {
     batch->pass_to(dispatcher);
     beside.passed();
     queue.emptied();
@@ -86,19 +80,18 @@ void take_events(EventQueue& queue, Dispatcher& dispatcher, Beside& beside, Spar
 
 }  // namespace
 
-Census walk(const Trace& trace, Dispatchers dispatchers, SpareWork* spare) {
+Census walk(const Trace& trace, Dispatchers dispatchers) {
   EventQueue queue(kBatches, trace.events_last());
   Beside beside(queue, dispatchers.subspan(1));
-  const auto do_some = [&] { return beside.do_one() || (spare != nullptr && spare->do_some()); };
-  const auto read = [&] { return read_ahead(trace, dispatchers, queue, beside, do_some); };
+  const auto read = [&] { return read_ahead(trace, dispatchers, queue, beside); };
   if (auto reading = start_helper(read)) {
-    take_events(queue, *dispatchers.front(), beside, do_some);
+    take_events(queue, *dispatchers.front(), beside);
     Census result = reading->get();
     while (beside.do_one()) {
     }
     return result;
   }
-  return read_alone(trace, dispatchers, do_some);
+  return read_alone(trace, dispatchers);
 }
 
 }  // namespace skbtrail::stream

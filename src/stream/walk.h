@@ -25,19 +25,8 @@ struct Census {
   std::vector<ring::CpuDamage> damage;  // by CPU, as in Buffer::cpus
 };
 
-// Work that has time, for whichever thread would wait for the other one: which of them has more to
-// do hangs on the trace.
-class SpareWork {
- public:
-  virtual ~SpareWork() = default;
-  // A part of it; false when there is none. On either thread, also on both at once.
-  virtual bool do_some() = 0;
-};
-
-// Dispatches all events of the trace. At least one dispatcher. What is left of the spare work is
-// the caller's.
-Census walk(const Trace& trace, std::span<Dispatcher* const> dispatchers,
-            SpareWork* spare = nullptr);
+// Dispatches all events of the trace. At least one dispatcher.
+Census walk(const Trace& trace, std::span<Dispatcher* const> dispatchers);
 inline Census walk(const Trace& trace, Dispatcher& dispatcher) {
   Dispatcher* const one[] = {&dispatcher};
   return walk(trace, one);

@@ -2,7 +2,7 @@
 
 namespace skbtrail::track {
 
-void DirectionStats::add(const EndedLeg& leg) {
+void DirectionStats::add(const Leg& leg) {
   ++births;
   ++outcomes[static_cast<std::size_t>(leg.outcome)];
   if (leg.outcome == Outcome::unknown) ++causes[static_cast<std::size_t>(leg.cause)];
@@ -14,11 +14,11 @@ void DirectionStats::add(const EndedLeg& leg) {
   }
 }
 
-void LegStats::add(const EndedLeg& leg) {
+void LegStats::leg_ended(const Leg& leg) {
   offloads_.add(leg);
   if (leg.direction == LegDirection::tx) return tx_.add(leg);
   rx_.add(leg);
-  if (leg.has(Stage::stack)) cpu_ways_.add(leg);
+  if (leg.stages.has(Stage::stack)) cpu_ways_.add(leg);
   if (leg.outcome == Outcome::delivered) wakeups_.add(leg);
 }
 

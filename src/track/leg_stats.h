@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "track/cpu_ways.h"
-#include "track/ended_leg.h"
 #include "track/offloads.h"
+#include "track/packet.h"
 #include "track/stage_stats.h"
 #include "track/wakeups.h"
 
@@ -24,7 +24,7 @@ struct DropKey {
 
 // Of one direction. Outcomes add up to births, causes to those that are unknown.
 struct DirectionStats {
-  void add(const EndedLeg& leg);
+  void add(const Leg& leg);
 
   std::uint64_t births = 0;
   std::array<std::uint64_t, kOutcomeNames.size()> outcomes{};     // by Outcome
@@ -34,9 +34,9 @@ struct DirectionStats {
   StageStats stages;
 };
 
-class LegStats {
+class LegStats final : public LegSink {
  public:
-  void add(const EndedLeg& leg);
+  void leg_ended(const Leg& leg) override;
 
   const DirectionStats& rx() const { return rx_; }
   const DirectionStats& tx() const { return tx_; }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "track/ended_leg.h"
+#include "track/packet.h"
 
 namespace skbtrail::track {
 
@@ -18,14 +18,14 @@ struct OffloadCounts {
 
 class Offloads {
  public:
-  void add(const EndedLeg& leg) {
+  void add(const Leg& leg) {
     const auto device = static_cast<std::size_t>(leg.device);
     if (device >= devices_.size()) devices_.resize(device + 1);
     OffloadCounts& counts = devices_[device];
     if (leg.direction == LegDirection::rx) {
-      if (!leg.has(Stage::gro)) return;
+      if (!leg.stages.has(Stage::gro)) return;
       ++counts.into_gro;
-      if (leg.outcome == Outcome::merged && !leg.has(Stage::stack)) ++counts.merged;
+      if (leg.outcome == Outcome::merged && !leg.stages.has(Stage::stack)) ++counts.merged;
     } else if (leg.segments > 0) {
       ++counts.segmented;
       counts.segments += leg.segments;

@@ -42,8 +42,8 @@ inline constexpr std::array<std::string_view, 5> kUnknownCauseNames{
 using FlowId = std::uint32_t;
 inline constexpr FlowId kNoFlow = 0;
 
-// What the figures of a report need of a leg, beside its stages (track/ended_leg.h).
-struct LegFacts {
+// One way over one device.
+struct Leg {
   LegDirection direction{};
   Outcome outcome = Outcome::open;
   UnknownCause cause = UnknownCause::none;
@@ -58,10 +58,6 @@ struct LegFacts {
   std::optional<std::uint32_t> reason;  // of kfree_skb
   std::uint64_t location = 0;           // of kfree_skb
   SkbAddr skbaddr{};
-};
-
-// One way over one device.
-struct Leg : LegFacts {
   Confidence confidence = Confidence::exact;
   std::uint32_t run = 0;  // of stack_cpu (NetRxContext::run())
   Nanoseconds birth = 0;
@@ -80,6 +76,16 @@ struct Leg : LegFacts {
   std::uint64_t repeats = 0;  // id of the packet that a retransmission sends again; 0 when unknown
 
   const Leg* next = nullptr;  // the way it took after this one
+
+  // The first and the last stage of its direction: what a received leg has of its sending, and
+  // `blocked`, lie outside.
+  Stage first_own() const { return direction == LegDirection::tx ? Stage::send : Stage::irq; }
+  Stage last_own() const { return direction == LegDirection::tx ? Stage::complete : Stage::ret; }
+  // Those between that it passed: bit N for stage N.
+  std::uint32_t own_stages() const {
+    return stages.reached() &
+           ((2U << static_cast<unsigned>(last_own())) - (1U << static_cast<unsigned>(first_own())));
+  }
 };
 
 class Packet {

@@ -7,32 +7,31 @@ namespace skbtrail::track {
 namespace {
 
 // Calls visit.interval(from, to, duration) for every interval of the leg behind one of its stages,
-// numbered as in times_from_first(). A stage that was reached before the one it follows counts as
-// not reached: visit.backwards(stage).
+// all by number. A stage that was reached before the one it follows counts as not reached:
+// visit.backwards(stage).
 template <class Visit>
-void each_interval_behind(const EndedLeg& leg, unsigned before, Visit& visit) {
-  const unsigned first = leg.first();
-  const Nanoseconds* const times = leg.times_from_first();
+void each_interval_behind(const Leg& leg, unsigned before, Visit& visit) {
+  const auto& times = leg.stages.times();
   Nanoseconds time = times[before];
-  std::uint32_t stages = leg.reached() >> first & ~1U << before;
+  std::uint32_t stages = leg.own_stages() & ~1U << before;
   for (; stages != 0; stages &= stages - 1) {
     const auto stage = static_cast<unsigned>(std::countr_zero(stages));
     const Nanoseconds reached = times[stage];
     if (reached < time) {
-      visit.backwards(first + stage);
+      visit.backwards(stage);
       continue;
     }
-    visit.interval(first + before, first + stage, reached - time);
+    visit.interval(before, stage, reached - time);
     before = stage;
     time = reached;
   }
 }
 
 template <class Visit>
-void each_interval(const EndedLeg& leg, Visit& visit) {
-  if (leg.reached() == 0) return;
-  const auto first = static_cast<unsigned>(std::countr_zero(leg.reached()));
-  each_interval_behind(leg, first - leg.first(), visit);
+void each_interval(const Leg& leg, Visit& visit) {
+  const std::uint32_t stages = leg.own_stages();
+  if (stages == 0) return;
+  each_interval_behind(leg, static_cast<unsigned>(std::countr_zero(stages)), visit);
 }
 
 // A driver may keep what it has sent for as long as it likes: no part of the leg's own time.
@@ -53,42 +52,42 @@ Histogram& IntervalTable::durations(unsigned from, unsigned to) {
   return intervals_.back()->durations;
 }
 
-void IntervalTable::learn(const EndedLeg& leg) {
-  std::uint8_t& place = places_[IntervalTable::place(leg.reached())];
+void IntervalTable::learn(const Leg& leg) {
+  const std::uint32_t stages = leg.own_stages();
+  std::uint8_t& place = places_[IntervalTable::place(stages)];
   for (std::size_t i = 0; i < ways_.size(); ++i) {
-    if (ways_[i].reached != leg.reached()) continue;
+    if (ways_[i].reached != stages) continue;
     place = static_cast<std::uint8_t>(i);
     return;
   }
   if (ways_.size() == kNone) return;
   struct Learn {
     IntervalTable& table;
-    unsigned first;
     Way way;
 
     void interval(unsigned from, unsigned to, Nanoseconds) {
-      if (way.stages == 0) way.at[way.stages++] = static_cast<std::uint8_t>(from - first);
+      if (way.stages == 0) way.at[way.stages++] = static_cast<std::uint8_t>(from);
       if (is_its_own(to)) way.last_own = way.stages;
       way.to[way.stages] = &table.durations(from, to);
-      way.at[way.stages++] = static_cast<std::uint8_t>(to - first);
+      way.at[way.stages++] = static_cast<std::uint8_t>(to);
     }
     void backwards(unsigned) {}
-  } learn{*this, leg.first(), {}};
-  learn.way.reached = leg.reached();
+  } learn{*this, {}};
+  learn.way.reached = stages;
   each_interval(leg, learn);
   place = static_cast<std::uint8_t>(ways_.size());
   ways_.push_back(learn.way);
 }
 
-void StageStats::add(const EndedLeg& leg) {
+void StageStats::add(const Leg& leg) {
   const auto device = static_cast<std::size_t>(leg.device);
   if (device >= devices_.size()) [[unlikely]]
     devices_.resize(device + 1);
   IntervalTable& table = devices_[device];
-  const IntervalTable::Way* way = table.way(leg.reached());
+  const IntervalTable::Way* way = table.way(leg.own_stages());
   if (way == nullptr) [[unlikely]]
     return add_new_way(leg, table);
-  const Nanoseconds* const times = leg.times_from_first();
+  const auto& times = leg.stages.times();
   const Nanoseconds began = times[way->at[0]];
   Nanoseconds time = began;
   for (unsigned i = 1; i < way->stages; ++i) {
@@ -101,15 +100,15 @@ void StageStats::add(const EndedLeg& leg) {
   check_slow(leg, times[way->at[way->last_own]] - began);
 }
 
-void StageStats::add_new_way(const EndedLeg& leg, IntervalTable& table) {
-  if (leg.reached() == 0) return;
+void StageStats::add_new_way(const Leg& leg, IntervalTable& table) {
+  const std::uint32_t stages = leg.own_stages();
+  if (stages == 0) return;
   const std::uint64_t backwards = backwards_ + completed_early_;
-  const auto first = static_cast<unsigned>(std::countr_zero(leg.reached()));
-  add_stage_by_stage(leg, table, first - leg.first(), 0);
+  add_stage_by_stage(leg, table, static_cast<unsigned>(std::countr_zero(stages)), 0);
   if (backwards_ + completed_early_ == backwards) table.learn(leg);
 }
 
-void StageStats::add_stage_by_stage(const EndedLeg& leg, IntervalTable& table, unsigned before,
+void StageStats::add_stage_by_stage(const Leg& leg, IntervalTable& table, unsigned before,
                                     Nanoseconds duration) {
   struct Add {
     IntervalTable& table;
@@ -127,7 +126,7 @@ void StageStats::add_stage_by_stage(const EndedLeg& leg, IntervalTable& table, u
   check_slow(leg, add.duration);
 }
 
-void StageStats::keep(const EndedLeg& leg, Nanoseconds duration) {
+void StageStats::keep(const Leg& leg, Nanoseconds duration) {
   SlowLeg slow;
   slow.duration = duration;
   slow.skbaddr = leg.skbaddr;
@@ -137,11 +136,11 @@ void StageStats::keep(const EndedLeg& leg, Nanoseconds duration) {
   slow.pid = leg.pid;
   slow.outcome = leg.outcome;
   struct Longest {
-    const EndedLeg& leg;
+    const Leg& leg;
     SlowLeg& slow;
 
     void interval(unsigned from, unsigned to, Nanoseconds its_duration) {
-      if (slow.begin == 0) slow.begin = leg[static_cast<Stage>(from)];
+      if (slow.begin == 0) slow.begin = leg.stages[static_cast<Stage>(from)];
       if (!is_its_own(to) || its_duration <= slow.longest) return;
       slow.from = static_cast<Stage>(from);
       slow.to = static_cast<Stage>(to);

@@ -4,7 +4,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 
-#include "track/ended_leg.h"
+#include "track/packet.h"
 
 namespace skbtrail::track {
 
@@ -17,10 +17,10 @@ struct WakeupCounts {
 class Wakeups {
  public:
   // A delivered leg, in the order in which they are delivered to a task.
-  void add(const EndedLeg& leg) {
+  void add(const Leg& leg) {
     ++counts_.delivered;
-    if (!leg.has(Stage::wake)) return;
-    const Nanoseconds wake = leg[Stage::wake];
+    if (!leg.stages.has(Stage::wake)) return;
+    const Nanoseconds wake = leg.stages[Stage::wake];
     ++counts_.after_wakeup;
     Nanoseconds& last = last_[leg.pid];
     if (wake != last) ++counts_.wakeups;

@@ -120,14 +120,14 @@ TEST_F(BesideTest, two_threads_at_once) {
   auto reading = std::async(std::launch::async, [&] {
     for (bool more = true; more; ++batches) {
       beside.make_room();
-      EventBatch* batch = queue.next_empty([&] { return beside.do_one(); });
+      EventBatch* batch = queue.next_empty();
       more = merge.fill(*batch);
       queue.filled();
       beside.filled();
     }
     queue.end();
   });
-  while (queue.next_filled([&] { return beside.do_one(); }) != nullptr) pass();
+  while (queue.next_filled() != nullptr) pass();
   reading.get();
   while (beside.do_one()) {
   }

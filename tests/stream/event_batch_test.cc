@@ -199,39 +199,6 @@ TEST(EventBatch, who_takes_few_gets_those_and_every_gap) {
   }
 }
 
-// Before it falls asleep, as often as there is something.
-TEST(EventQueue, who_would_wait_does_something_else_first) {
-  const std::vector<std::uint8_t> page(16);
-  EventQueue queue(4, EventBatch(true));
-  int done = 0;
-  EventQueue* const ours = &queue;
-  const auto fill_at_the_third = [&] {
-    if (++done < 3) return true;
-    EventBatch* batch = ours->next_empty();
-    batch->add(event_at(7, page));
-    ours->filled();
-    return true;
-  };
-  const EventBatch* batch = queue.next_filled(fill_at_the_third);
-  EXPECT_EQ(done, 3) << "the wait was over then";
-  ASSERT_NE(batch, nullptr);
-  queue.emptied();
-  for (int i = 0; i < 4; ++i) {
-    ASSERT_NE(queue.next_empty(), nullptr);
-    queue.filled();
-  }
-  const auto take_at_the_third = [&] {
-    if (++done < 6) return true;
-    ours->next_filled();
-    ours->emptied();
-    return true;
-  };
-  EXPECT_NE(queue.next_empty(take_at_the_third), nullptr);
-  EXPECT_EQ(done, 6);
-  queue.end();
-  EXPECT_NE(queue.next_filled([] { return false; }), nullptr);
-}
-
 TEST(EventQueue, who_puts_learns_that_nobody_takes) {
   const std::vector<std::uint8_t> page(16);
   EventQueue queue(8, EventBatch(true));

@@ -4,16 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <chrono>
-#include <future>
 #include <stdexcept>
-#include <thread>
 
 #include "event/irq.h"
 #include "event/net.h"
 #include "event/skb.h"
-#include "event/sock.h"
-#include "event/syscall.h"
 #include "support/files.h"
 
 namespace skbtrail::stream {
@@ -60,68 +55,6 @@ TEST_F(Walk, each_sees_what_it_wants_in_order) {
   EXPECT_FALSE(receives.times.empty());
   EXPECT_EQ(receives.times, times_of({"net:netif_receive_skb"}));
   EXPECT_EQ(others.times, times_of({"net:net_dev_queue", "skb:consume_skb"}));
-}
-
-// The other thread does not go on before the one that reads has taken over what is beside the first
-// dispatcher, nor that one before the other one has found that it would have to wait.
-TEST_F(Walk, who_would_wait_does_spare_work) {
-  static constexpr std::chrono::seconds kAtMost(10);
-  struct Spare : SpareWork {
-    std::promise<void> asked;
-    const std::thread::id caller = std::this_thread::get_id();
-    int left = 3;
-    bool do_some() override {
-      if (std::this_thread::get_id() != caller || left == 0) return false;
-      if (--left == 0) asked.set_value();
-      return true;
-    }
-  } spare;
-  std::promise<void> taken_over;
-  struct Waiting {
-    std::future<void> until;
-    void on(const EventHeader&, const SysEnter&) {
-      if (!until.valid()) return;
-      EXPECT_EQ(until.wait_for(kAtMost), std::future_status::ready);
-      until = {};
-    }
-    void on(const EventHeader&, const SysExit&) {}
-  } first;
-  first.until = taken_over.get_future();
-  struct TakenOver : Times {
-    std::promise<void>& told;
-    std::future<void> until;
-    explicit TakenOver(std::promise<void>& its_told) : told(its_told) {}
-    void on(const EventHeader& header, const NetifReceiveSkb& event) {
-      if (until.valid()) {
-        told.set_value();
-        EXPECT_EQ(until.wait_for(kAtMost), std::future_status::ready);
-        until = {};
-      }
-      Times::on(header, event);
-    }
-    void on(const EventHeader&, const SkbCopyDatagramIovec&) {}
-    void on(const EventHeader&, const SockRecvLength&) {}
-    void on(const EventHeader&, const SoftirqRaise&) {}
-    void on(const EventHeader&, const SoftirqEntry&) {}
-    void on(const EventHeader&, const SoftirqExit&) {}
-  } beside(taken_over);
-  beside.until = spare.asked.get_future();
-  // Enough events for more batches than the one that reads leaves to the other one.
-  trace = *Trace::open(test::data_file("6.12-nginx_contended.dat"));
-  Dispatcher front(trace.catalog());
-  front.subscribe_family<SysEnter>(first);
-  front.subscribe_family<SysExit>(first);
-  Dispatcher others(trace.catalog());
-  others.subscribe<NetifReceiveSkb>(beside);
-  others.subscribe<SkbCopyDatagramIovec>(beside);
-  others.subscribe<SockRecvLength>(beside);
-  others.subscribe<SoftirqRaise>(beside);
-  others.subscribe<SoftirqEntry>(beside);
-  others.subscribe<SoftirqExit>(beside);
-  Dispatcher* const all[] = {&front, &others};
-  walk(trace, all, &spare);
-  EXPECT_EQ(spare.left, 0);
-  EXPECT_EQ(beside.times, times_of({"net:netif_receive_skb"}));
 }
 
 TEST_F(Walk, the_census_counts_every_event_once) {

@@ -24,7 +24,7 @@ class Both : public track::LegSink, public track::RunSink {
   Both(track::LegStats& legs, track::ReceiveHunks& hunks) : legs_(legs), hunks_(hunks) {}
 
   void leg_ended(const track::Leg& leg) override {
-    legs_.add(leg);
+    legs_.leg_ended(leg);
     hunks_.leg_ended(leg);
   }
   void run_began(const EventHeader& header, const track::NetRxContext& run) override {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
+#include <memory>
 
 namespace skbtrail::test {
 
@@ -11,10 +11,10 @@ namespace skbtrail::test {
 template <class Made>
 const Made& once(const std::filesystem::path& capture) {
   static std::filesystem::path its_capture;
-  static std::optional<Made> made;
+  static std::unique_ptr<const Made> made;
   if (!made || its_capture != capture) {
     made.reset();
-    made.emplace(capture);
+    made = std::make_unique<const Made>(capture);
     its_capture = capture;
   }
   return *made;
