@@ -78,7 +78,7 @@ class Merge {
   template <class Out>
   void fill_from_two(Out& out);
   static constexpr std::uintptr_t kStep = sizeof(RawEvent);
-  // Another core has read what lies there: a store would wait until it has let go of that.
+  // In events. Another core has read what lies there: a store would wait until it has let go.
   static constexpr std::size_t kWrittenAhead = 32;
   static std::uintptr_t address(const RawEvent* event) {
     return reinterpret_cast<std::uintptr_t>(event);

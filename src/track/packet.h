@@ -77,14 +77,13 @@ struct Leg {
 
   const Leg* next = nullptr;  // the way it took after this one
 
-  // The first and the last stage of its direction: what a received leg has of its sending, and
-  // `blocked`, lie outside.
-  Stage first_own() const { return direction == LegDirection::tx ? Stage::send : Stage::irq; }
-  Stage last_own() const { return direction == LegDirection::tx ? Stage::complete : Stage::ret; }
-  // Those between that it passed: bit N for stage N.
+  // The stages of its direction that it passed: bit N for stage N. What a received leg has of its
+  // sending, and `blocked`, are none.
   std::uint32_t own_stages() const {
-    return stages.reached() &
-           ((2U << static_cast<unsigned>(last_own())) - (1U << static_cast<unsigned>(first_own())));
+    const bool sent = direction == LegDirection::tx;
+    const auto first = static_cast<unsigned>(sent ? Stage::send : Stage::irq);
+    const auto last = static_cast<unsigned>(sent ? Stage::complete : Stage::ret);
+    return stages.reached() & ((2U << last) - (1U << first));
   }
 };
 
