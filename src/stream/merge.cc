@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <utility>
 
 namespace skbtrail::stream {
@@ -14,49 +13,45 @@ Merge::Merge(std::vector<ring::CpuPages> cpus, bool all_wanted) : tally_(all_wan
 
 void Merge::start() {
   started_ = true;
-  order_.resize(sources_.size());
-  std::iota(order_.begin(), order_.end(), 0);
-  std::stable_sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return sources_[a].pages.cpu() < sources_[b].pages.cpu();
+  for (Source& source : sources_) lanes_.push_back({nullptr, nullptr, 0, &source});
+  std::stable_sort(lanes_.begin(), lanes_.end(), [](const Lane& a, const Lane& b) {
+    return a.source->pages.cpu() < b.source->pages.cpu();
   });
-  leaves_ = std::bit_ceil(std::max<std::size_t>(sources_.size(), 1));
-  times_.assign(leaves_, kEnded);
-  winners_.resize(2 * leaves_);
-  for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) winners_[leaves_ + leaf] = leaf;
-  living_ = sources_.size();
-  for (std::uint32_t leaf = 0; leaf < sources_.size(); ++leaf) refill(leaf);
-  for (std::uint32_t leaf = 0; leaf < leaves_; leaf += 2) replay(leaf);
+  for (Lane& lane : lanes_) refill(lane);
+  lanes_.resize(std::bit_ceil(std::max<std::size_t>(lanes_.size(), 1)));
+  // Each node's winner, from the leaves up; who lost there stays.
+  losers_.resize(lanes_.size());
+  std::vector<Turn> winners(2 * lanes_.size());
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    winners[lanes_.size() + lane] = {time_of(lanes_[lane]), lane};
+  }
+  for (std::size_t node = lanes_.size() - 1; node > 0; --node) {
+    const Turn& left = winners[2 * node];
+    const Turn& right = winners[2 * node + 1];
+    const bool right_first = right.time < left.time;
+    winners[node] = right_first ? right : left;
+    losers_[node] = right_first ? left : right;
+  }
+  turn_ = winners[1];
 }
 
-void Merge::refill(std::uint32_t leaf) {
-  Source& source = sources_[order_[leaf]];
-  source.at = 0;
+void Merge::refill(Lane& lane) {
+  Source& source = *lane.source;
   const void* const memory = source.pages.memory().get();
-  source.count = source.pages.next(source.room(), tally_);
+  const std::size_t count = source.pages.next(source.room(), tally_);
   if (source.pages.memory().get() != memory) entered_ = true;
-  if (source.count == 0) --living_;
-  times_[leaf] = source.count == 0 ? kEnded : turn_of(source);
+  lane.at = source.block.data();
+  lane.end = lane.at + count;
+  lane.following = lane.at[1].time;
 }
 
 bool Merge::next(RawEvent& event) {
   if (!started_) start();
   // Only now: the event before this one lies in the page that may go.
-  if (used_up_ != kNone) {
-    refill(used_up_);
-    replay(used_up_);
-    used_up_ = kNone;
-  }
-  if (living_ == 0) return false;
-  const std::uint32_t leaf = winners_[1];
-  Source& source = sources_[order_[leaf]];
-  event = source.event();
-  if (source.at + 1 == source.count) {
-    used_up_ = leaf;
-  } else {
-    move_on(leaf, 1);
-    replay(leaf);
-  }
-  return true;
+  if (given_) turn_ = replay({move_on(lanes_[turn_.lane]), turn_.lane});
+  given_ = turn_.time != kEnded;
+  if (given_) event = *lanes_[turn_.lane].at;
+  return given_;
 }
 
 std::vector<ring::CpuDamage> Merge::damage() const {

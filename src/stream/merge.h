@@ -55,67 +55,109 @@ class Merge {
 
   struct Source {
     ring::CpuPages pages;
-    // Behind the last event fill_from_two() looks at the times of two that are none.
-    std::array<RawEvent, kBlock + 2> block;
-    std::size_t at = 0;  // in the block, of the next event
-    std::size_t count = 0;
-
+    std::array<RawEvent, kBlock + 2> block;  // the last two are none: their times are looked at
     std::span<RawEvent> room() { return std::span(block).first(kBlock); }
-    const RawEvent& event() const { return block[at]; }
-    std::span<const RawEvent> rest() const { return {block.data() + at, count - at}; }
-    // If a gap stands before that one.
-    LossWindow gap() const {
-      return {event().cpu, pages.before(), event().time, event().lost_before};
-    }
   };
 
-  // Behind whatever a damaged page says.
-  static constexpr Nanoseconds kEnded = std::numeric_limits<Nanoseconds>::max();
-  static Nanoseconds turn_of(const Source& source) {
-    return std::min(source.event().time, kEnded - 1);
+  // What is left of a source's block. One for each, in the order of their CPUs: the leaves of the
+  // tournament.
+  struct Lane {
+    const RawEvent* at = nullptr;
+    const RawEvent* end = nullptr;
+    Nanoseconds following = 0;  // the time of the event behind the next one
+    Source* source = nullptr;
+  };
+
+  struct Turn {
+    Nanoseconds time = 0;
+    std::uint64_t lane = 0;
+  };
+
+  // Of a lane that has no next event. Behind whatever a damaged page says.
+  static constexpr Nanoseconds kEnded = std::numeric_limits<Nanoseconds>::max() - 1;
+
+  static Nanoseconds time_of(const Lane& lane) {
+    return lane.at == lane.end ? kEnded : std::min(lane.at->time, kEnded - 1);
+  }
+  // Of a lane whose events were taken otherwise.
+  void seat(Lane& lane) {
+    if (lane.at == lane.end) {
+      refill(lane);
+    } else {
+      lane.following = lane.at[1].time;
+    }
+  }
+  // The lane's next event was taken: the time of the one behind it.
+  Nanoseconds move_on(Lane& lane) {
+    const Nanoseconds time = lane.following;
+    ++lane.at;
+    lane.following = lane.at[1].time;
+    if (lane.at == lane.end) [[unlikely]] {
+      refill(lane);
+      return time_of(lane);
+    }
+    return std::min(time, kEnded - 1);
   }
 
   template <class Out>
-  void fill_from_two(Out& out);
+  void take_many(Out& out);
+  template <class Out>
+  void take_from_two(Out& out);
+  void start();
+  void refill(Lane& lane);
+
+  // The lane whose turn it is has taken its event: whose turn is it now?
+  //
+  // A tournament: the lanes are its leaves, node 1 is the root, the children of node n are 2n and
+  // 2n + 1, and each node has who lost there. So all that a lane has to play against is known
+  // before it is known who wins. Who wins nobody can predict: it is computed and no branch is
+  // taken, a branch costs as much as decoding five events. In arithmetic: the compiler makes a
+  // branch of `?:`.
+  Turn replay(Turn turn) {
+    Turn* const losers = losers_.data();
+    for (std::size_t place = losers_.size() + turn.lane; place > 1; place /= 2) {
+      Turn& other = losers[place / 2];
+      // Of two at the same time the left one is first.
+      const std::uint64_t right = place & 1;
+      const std::uint64_t lost = 0 - std::uint64_t{other.time < turn.time + right};
+      const Nanoseconds time = (other.time ^ turn.time) & lost;
+      const std::uint64_t lane = (other.lane ^ turn.lane) & lost;
+      other.time ^= time;
+      other.lane ^= lane;
+      turn.time ^= time;
+      turn.lane ^= lane;
+    }
+    return turn;
+  }
+
   static constexpr std::uintptr_t kStep = sizeof(RawEvent);
-  // In events. Another core has read what lies there: a store would wait until it has let go.
-  static constexpr std::size_t kWrittenAhead = 32;
   static std::uintptr_t address(const RawEvent* event) {
     return reinterpret_cast<std::uintptr_t>(event);
   }
   static const RawEvent& event_at(std::uintptr_t address) {
     return *reinterpret_cast<const RawEvent*>(address);
   }
-  void start();
-  void refill(std::uint32_t leaf);
-  void move_on(std::uint32_t leaf, std::size_t count);
 
-  // The next event of the source at this leaf has changed: who is first now?
-  //
-  // A tournament: the leaves are the CPUs in order, node 1 is the root, the children of node n are
-  // 2n and 2n + 1, and each node has the leaf that won below it. Whose turn it is nobody can
-  // predict, so that all here is computed and no branch is taken: a branch per turn from one CPU to
-  // another costs as much as decoding five events.
-  void replay(std::uint32_t leaf) {
-    for (std::size_t node = (leaves_ + leaf) / 2; node > 0; node /= 2) {
-      const std::uint32_t left = winners_[2 * node];
-      const std::uint32_t right = winners_[2 * node + 1];
-      winners_[node] = times_[right] < times_[left] ? right : left;
-    }
+  // The whole of it when there are two lanes.
+  void play_two() {
+    const Turn left = {time_of(lanes_[0]), 0};
+    const Turn right = {time_of(lanes_[1]), 1};
+    const bool right_first = right.time < left.time;
+    turn_ = right_first ? right : left;
+    losers_[1] = right_first ? left : right;
   }
 
-  std::vector<Source> sources_;
-  std::vector<std::uint32_t> order_;    // of the sources, by CPU: one for each leaf
-  std::size_t leaves_ = 0;              // a power of two, or 1
-  std::vector<Nanoseconds> times_;      // of each leaf's next event; kEnded when there is none
-  std::vector<std::uint32_t> winners_;  // by node
-  std::size_t living_ = 0;              // leaves that have a next event
-  bool entered_ = false;                // a source has gone on to other memory
-  bool started_ = false;
-  std::uint32_t used_up_ = kNone;  // the leaf whose block ended with the event next() gave
-  ring::Tally tally_;
+  // In events. Another core has read what lies there: a store would wait until it has let go.
+  static constexpr std::size_t kWrittenAhead = 32;
 
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  std::vector<Source> sources_;
+  std::vector<Lane> lanes_;   // their number is a power of two; those without a source have ended
+  std::vector<Turn> losers_;  // by node, as many as there are lanes; none at 0
+  Turn turn_;                 // who is next; kEnded: none
+  bool entered_ = false;      // a source has gone on to other memory
+  bool started_ = false;
+  bool given_ = false;  // by next(): the event whose turn it is
+  ring::Tally tally_;
 };
 
 template <class Out>
@@ -125,47 +167,65 @@ bool Merge::fill(Out& out) {
     if (source.pages.memory() != nullptr) out.keep(source.pages.memory());
   }
   entered_ = false;
-  while (living_ > 0) {
-    if (entered_) return true;
-    if (sources_.size() == 2) {
-      fill_from_two(out);
-      if (living_ == 0) break;
-      if (entered_) return true;
+  while (true) {
+    if (lanes_.size() == 2) {
+      take_from_two(out);
+    } else {
+      take_many(out);
     }
-    const std::uint32_t leaf = winners_[1];
-    Source& source = sources_[order_[leaf]];
-    const RawEvent& event = source.event();
+    if (turn_.time == kEnded) return false;
+    if (entered_) return true;
+    Lane& lane = lanes_[turn_.lane];
+    const RawEvent& event = *lane.at;
     if (!out.has_room(event)) return true;
     if (event.lost_before != 0) [[unlikely]]
-      out.lost(source.gap());
+      out.lost({event.cpu, lane.source->pages.before(), event.time, event.lost_before});
     out.add(event);
-    move_on(leaf, 1);
-    replay(leaf);
+    turn_ = replay({move_on(lane), turn_.lane});
   }
-  return false;
+}
+
+// Until there is no room, or something needs more than a copy.
+template <class Out>
+void Merge::take_many(Out& out) {
+  const std::span<RawEvent> room = out.room();
+  RawEvent* to = room.data();
+  RawEvent* const full = to + room.size();
+  Turn turn = turn_;
+  Lane* const lanes = lanes_.data();
+  while (to != full && turn.time != kEnded) {
+    Lane& lane = lanes[turn.lane];
+    if (lane.at->lost_before != 0 || entered_) [[unlikely]]
+      break;
+    __builtin_prefetch(to + kWrittenAhead, 1);
+    *to++ = *lane.at;
+    turn = replay({move_on(lane), turn.lane});
+  }
+  turn_ = turn;
+  out.added(static_cast<std::size_t>(to - room.data()));
 }
 
 // Two CPUs are what small virtual machines have. Until a block ends nothing has to be looked up or
 // written back.
 template <class Out>
-void Merge::fill_from_two(Out& out) {
+void Merge::take_from_two(Out& out) {
+  Lane& left = lanes_[0];
+  Lane& right = lanes_[1];
+  if (entered_ || left.at == left.end || right.at == right.end) return take_many(out);
+  if (left.at->lost_before != 0 || right.at->lost_before != 0) return take_many(out);
   const std::span<RawEvent> room = out.room();
-  const std::span<const RawEvent> left = sources_[order_[0]].rest();
-  const std::span<const RawEvent> right = sources_[order_[1]].rest();
-  if (room.empty() || left.empty() || right.empty()) return;
-  if (left[0].lost_before != 0 || right[0].lost_before != 0) return;
   RawEvent* to = room.data();
   RawEvent* const full = to + room.size();
-  std::uintptr_t from_left = address(left.data());
-  std::uintptr_t from_right = address(right.data());
-  const std::uintptr_t left_end = from_left + left.size_bytes();
-  const std::uintptr_t right_end = from_right + right.size_bytes();
+  std::uintptr_t from_left = address(left.at);
+  std::uintptr_t from_right = address(right.at);
+  const std::uintptr_t left_end = address(left.end);
+  const std::uintptr_t right_end = address(right.end);
   // Who is next hangs on who was last; so that it does not hang on memory too, the times of the
   // next two of either side are at hand.
-  Nanoseconds left_time = left[0].time;
-  Nanoseconds right_time = right[0].time;
-  Nanoseconds left_next = event_at(from_left + kStep).time;
-  Nanoseconds right_next = event_at(from_right + kStep).time;
+  Nanoseconds left_time = left.at->time;
+  Nanoseconds right_time = right.at->time;
+  Nanoseconds left_next = left.following;
+  Nanoseconds right_next = right.following;
   while (true) {
     // So many can be taken whichever side they come from.
     const std::size_t sure = std::min({static_cast<std::size_t>(left_end - from_left) / kStep,
@@ -187,20 +247,11 @@ void Merge::fill_from_two(Out& out) {
     }
   }
   out.added(static_cast<std::size_t>(to - room.data()));
-  move_on(0, static_cast<std::size_t>(from_left - address(left.data())) / kStep);
-  move_on(1, static_cast<std::size_t>(from_right - address(right.data())) / kStep);
-  replay(0);
-}
-
-// `count` events of its block were taken.
-inline void Merge::move_on(std::uint32_t leaf, std::size_t count) {
-  Source& source = sources_[order_[leaf]];
-  source.at += count;
-  if (source.at == source.count) [[unlikely]] {
-    refill(leaf);
-  } else {
-    times_[leaf] = turn_of(source);
-  }
+  left.at = &event_at(from_left);
+  right.at = &event_at(from_right);
+  seat(left);
+  seat(right);
+  play_two();
 }
 
 }  // namespace skbtrail::stream
