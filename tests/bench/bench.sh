@@ -1,8 +1,8 @@
 #!/bin/bash
 # usage: bench.sh SKBTRAIL BENCH_FOLDER [CAPTURE]
 # What skbtrail's readers cost, beside their peers, on one capture in one run: events a second, CPU time,
-# anonymous memory; then how time and memory grow with the capture, and how long it takes until there is
-# something to read. BENCH_FOLDER is where the programs of this folder were built.
+# anonymous memory; then what more CPUs cost, how time and memory grow with the capture, and how long it
+# takes until there is something to read. BENCH_FOLDER is where the programs of this folder were built.
 #
 # Without CAPTURE one of at least 5 million events is recorded (root): the profile net under a saturating
 # load between two network namespaces. It is kept in ${XDG_CACHE_HOME:-~/.cache}/skbtrail-bench, for its
@@ -177,6 +177,35 @@ growth() {
   printf '(seconds of CPU: other work on the machine does not count)\n'
 }
 
+# The same events as of a machine with more CPUs.
+cpus() {
+  local slices verb row events seconds base file
+  printf '\n%-34s %12s %8s %8s %8s\n' 'CPUs' events seconds 'time x' 'anon MiB'
+  for verb in merge report; do
+    for slices in 1 8 64; do
+      file=$scratch/spread-$slices.dat
+      if [[ ! -e $file ]]; then
+        "$folder/bench_spread" "$capture" "$file" "$slices"
+        read_anew "$file"
+      fi
+      row="$verb, $slices times the CPUs"
+      events=$(walks pages "$file")
+      for _ in 1 2 3; do
+        if [[ $verb == merge ]]; then
+          measure "$row" "$folder/bench_walks" merge "$file"
+        else
+          measure "$row" "$skbtrail" report -i "$file"
+        fi
+      done
+      seconds=${best_cpu[$row]}
+      ((slices > 1)) || base=$seconds
+      printf '%-34s %12s %8.3f %8s %8.1f\n' "$row" "$events" "$seconds" "$(ratio "$seconds" "$base")" \
+        "$(awk "BEGIN { print ${peak_kib[$row]} / 1024 }")"
+    done
+  done
+  rm -f "$scratch"/spread-*.dat
+}
+
 # best_of COMMAND...: the smallest first figure of some runs.
 best_of() {
   local _
@@ -203,5 +232,6 @@ umask 077
 scratch=$(mktemp -d "$cache/run-XXXXXX")
 read_anew "$capture"
 compare
+cpus
 growth
 latency

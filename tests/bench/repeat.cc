@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,53 +12,11 @@
 
 #include "base/fd.h"
 #include "base/mapped_file.h"
+#include "pages.h"
 #include "stream/trace.h"
 
 namespace skbtrail::test {
 namespace {
-
-constexpr std::size_t kHeader = 16;
-
-template <class Number>
-Number get(const std::uint8_t* at) {
-  Number value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-template <class Number>
-void put(std::uint8_t* at, Number value) {
-  std::memcpy(at, &value, sizeof value);
-}
-
-// ring/page_decoder.h has the layout.
-void shift_page(std::uint8_t* page, std::size_t size, std::uint64_t shift) {
-  put(page, get<std::uint64_t>(page) + shift);
-  const std::size_t end = kHeader + (get<std::uint64_t>(page + 8) & 0x07ffffff);
-  if (end > size) throw std::runtime_error("the capture is damaged");
-  for (std::size_t at = kHeader; at + 8 <= end;) {
-    const auto head = get<std::uint32_t>(page + at);
-    const std::uint32_t type = head & 31;
-    const auto array0 = get<std::uint32_t>(page + at + 4);
-    if (type == 31) {
-      const std::uint64_t time = (std::uint64_t{array0} << 27 | head >> 5) + shift;
-      put(page + at, static_cast<std::uint32_t>(time & 0x07ffffff) << 5 | type);
-      put(page + at + 4, static_cast<std::uint32_t>(time >> 27));
-    }
-    if (type == 29 && head >> 5 == 0) break;
-    const bool sized = type == 0 || type == 29;
-    at += type > 29 ? 8 : sized ? 4 + ((array0 + 3) & ~std::size_t{3}) : 4 + type * 4;
-  }
-}
-
-void write_all(int fd, const std::uint8_t* data, std::size_t size, std::uint64_t offset) {
-  while (size > 0) {
-    const ssize_t count = pwrite(fd, data, size, static_cast<off_t>(offset));
-    if (count <= 0) throw std::runtime_error("cannot write");
-    data += count;
-    size -= static_cast<std::size_t>(count);
-    offset += static_cast<std::uint64_t>(count);
-  }
-}
 
 // The offset and size of a CPU's data in the buffer option: a pair of numbers that stands in the
 // file once.
@@ -123,7 +80,7 @@ void repeat(const char* from, const char* to, std::uint64_t times) {
     for (std::uint64_t round = 0; round < times; ++round) {
       for (std::size_t index = 0; index < whole; ++index) {
         std::memcpy(page.data(), pages.data() + index * page_size, page_size);
-        shift_page(page.data(), page_size, round * length);
+        change_page(page, round * length, [](std::span<std::uint8_t>) {});
         write_all(out.get(), page.data(), page_size, end);
         end += page_size;
       }
