@@ -79,7 +79,7 @@ class Merge {
   static Nanoseconds time_of(const Lane& lane) {
     return lane.at == lane.end ? kEnded : std::min(lane.at->time, kEnded - 1);
   }
-  // Of a lane whose events were taken otherwise.
+  // After events were taken without move_on().
   void seat(Lane& lane) {
     if (lane.at == lane.end) {
       refill(lane);
@@ -138,7 +138,7 @@ class Merge {
     return *reinterpret_cast<const RawEvent*>(address);
   }
 
-  // The whole of it when there are two lanes.
+  // The tournament of two lanes, from the start.
   void play_two() {
     const Turn left = {time_of(lanes_[0]), 0};
     const Turn right = {time_of(lanes_[1]), 1};
