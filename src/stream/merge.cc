@@ -19,18 +19,14 @@ void Merge::start() {
   });
   for (Lane& lane : lanes_) refill(lane);
   lanes_.resize(std::bit_ceil(std::max<std::size_t>(lanes_.size(), 1)));
-  // Each node's winner, from the leaves up; who lost there stays.
+  // From the leaves up.
   losers_.resize(lanes_.size());
   std::vector<Turn> winners(2 * lanes_.size());
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     winners[lanes_.size() + lane] = {time_of(lanes_[lane]), lane};
   }
   for (std::size_t node = lanes_.size() - 1; node > 0; --node) {
-    const Turn& left = winners[2 * node];
-    const Turn& right = winners[2 * node + 1];
-    const bool right_first = right.time < left.time;
-    winners[node] = right_first ? right : left;
-    losers_[node] = right_first ? left : right;
+    winners[node] = play(node, winners[2 * node], winners[2 * node + 1]);
   }
   turn_ = winners[1];
 }

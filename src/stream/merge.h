@@ -138,13 +138,11 @@ class Merge {
     return *reinterpret_cast<const RawEvent*>(address);
   }
 
-  // The tournament of two lanes, from the start.
-  void play_two() {
-    const Turn left = {time_of(lanes_[0]), 0};
-    const Turn right = {time_of(lanes_[1]), 1};
+  // Both children of a node are known: who lost stays there.
+  Turn play(std::size_t node, const Turn& left, const Turn& right) {
     const bool right_first = right.time < left.time;
-    turn_ = right_first ? right : left;
-    losers_[1] = right_first ? left : right;
+    losers_[node] = right_first ? left : right;
+    return right_first ? right : left;
   }
 
   // In events. Another core has read what lies there: a store would wait until it has let go.
@@ -251,7 +249,7 @@ void Merge::take_from_two(Out& out) {
   right.at = &event_at(from_right);
   seat(left);
   seat(right);
-  play_two();
+  turn_ = play(1, {time_of(left), 0}, {time_of(right), 1});
 }
 
 }  // namespace skbtrail::stream
