@@ -158,8 +158,15 @@ compare_perf() {
 
 # --- growth and latency -----------------------------------------------------------------------------
 
+# print_beside ROW EVENTS SECONDS: a row of those whose CPU time is compared with SECONDS.
+print_beside() {
+  local row=$1 events=$2 base=$3
+  printf '%-34s %12s %8.3f %8s %8.1f\n' "$row" "$events" "${best_cpu[$row]}" \
+    "$(ratio "${best_cpu[$row]}" "$base")" "$(awk "BEGIN { print ${peak_kib[$row]} / 1024 }")"
+}
+
 growth() {
-  local times verb row events seconds base file
+  local times verb row events base file
   printf '\n%-34s %12s %8s %8s %8s\n' 'growth' events seconds 'time x' 'anon MiB'
   for verb in report packets netdev-times; do
     for times in 1 3 10; do
@@ -168,10 +175,8 @@ growth() {
       row="$verb, ${times}x"
       events=$(walks pages "$file")
       for _ in 1 2 3; do measure "$row" "$skbtrail" "$verb" -i "$file"; done
-      seconds=${best_cpu[$row]}
-      ((times > 1)) || base=$seconds
-      printf '%-34s %12s %8.3f %8s %8.1f\n' "$row" "$events" "$seconds" "$(ratio "$seconds" "$base")" \
-        "$(awk "BEGIN { print ${peak_kib[$row]} / 1024 }")"
+      ((times > 1)) || base=${best_cpu[$row]}
+      print_beside "$row" "$events" "$base"
     done
   done
   printf '(seconds of CPU: other work on the machine does not count)\n'
@@ -179,7 +184,7 @@ growth() {
 
 # The same events as of a machine with more CPUs.
 cpus() {
-  local slices verb row events seconds base file
+  local slices verb row events base file
   printf '\n%-34s %12s %8s %8s %8s\n' 'CPUs' events seconds 'time x' 'anon MiB'
   for verb in merge report; do
     for slices in 1 8 64; do
@@ -197,10 +202,8 @@ cpus() {
           measure "$row" "$skbtrail" report -i "$file"
         fi
       done
-      seconds=${best_cpu[$row]}
-      ((slices > 1)) || base=$seconds
-      printf '%-34s %12s %8.3f %8s %8.1f\n' "$row" "$events" "$seconds" "$(ratio "$seconds" "$base")" \
-        "$(awk "BEGIN { print ${peak_kib[$row]} / 1024 }")"
+      ((slices > 1)) || base=${best_cpu[$row]}
+      print_beside "$row" "$events" "$base"
     done
   done
   rm -f "$scratch"/spread-*.dat

@@ -8,14 +8,10 @@
 #include <span>
 #include <stdexcept>
 
+#include "base/bytes.h"
+
 namespace skbtrail::test {
 
-template <class Number>
-Number get(const std::uint8_t* at) {
-  Number value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 template <class Number>
 void put(std::uint8_t* at, Number value) {
   std::memcpy(at, &value, sizeof value);
@@ -27,13 +23,13 @@ template <class Change>
 void change_page(std::span<std::uint8_t> page, std::uint64_t shift, Change change) {
   constexpr std::size_t kHeader = 16;
   std::uint8_t* const bytes = page.data();
-  put(bytes, get<std::uint64_t>(bytes) + shift);
-  const std::size_t end = kHeader + (get<std::uint64_t>(bytes + 8) & 0x07ffffff);
+  put(bytes, load<std::uint64_t>(bytes) + shift);
+  const std::size_t end = kHeader + (load<std::uint64_t>(bytes + 8) & 0x07ffffff);
   if (end > page.size()) throw std::runtime_error("the capture is damaged");
   for (std::size_t at = kHeader; at + 8 <= end;) {
-    const auto head = get<std::uint32_t>(bytes + at);
+    const auto head = load<std::uint32_t>(bytes + at);
     const std::uint32_t type = head & 31;
-    const auto array0 = get<std::uint32_t>(bytes + at + 4);
+    const auto array0 = load<std::uint32_t>(bytes + at + 4);
     if (type == 31) {
       const std::uint64_t time = (std::uint64_t{array0} << 27 | head >> 5) + shift;
       put(bytes + at, static_cast<std::uint32_t>(time & 0x07ffffff) << 5 | type);

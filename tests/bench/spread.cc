@@ -65,13 +65,13 @@ Identities identities_of(const tracedat::Reader& file) {
 
 template <class Number>
 void add(std::uint8_t* at, std::uint64_t number) {
-  const auto value = get<Number>(at);
+  const auto value = load<Number>(at);
   if (value != 0) put(at, static_cast<Number>(value + number));  // 0 is nobody
 }
 
 void make_own(std::span<std::uint8_t> event, const Identities& identities, std::uint64_t slice) {
   if (event.size() < sizeof(std::uint16_t)) return;
-  const auto found = identities.find(get<std::uint16_t>(event.data()));
+  const auto found = identities.find(load<std::uint16_t>(event.data()));
   if (found == identities.end()) return;
   for (const auto& [kind, offset, size] : found->second) {
     if (offset + size > event.size()) continue;
@@ -106,7 +106,7 @@ void spread(const char* from, const char* to, std::uint64_t slices) {
   const std::vector<tracedat::CpuData>& cpus = trace->buffer().cpus;
   const std::size_t page_size = trace->buffer().page_size;
   const auto page_time = [&](const tracedat::CpuData& cpu, std::size_t page) {
-    return get<std::uint64_t>(cpu.stored.data() + page * page_size);
+    return load<std::uint64_t>(cpu.stored.data() + page * page_size);
   };
   std::uint64_t first = 0;
   std::uint64_t last = ~std::uint64_t{0};
