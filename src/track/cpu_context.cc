@@ -219,7 +219,9 @@ void CpuContexts::on(const EventHeader& header, const SoftirqExit& event) {
 }
 
 void CpuContexts::on(const EventHeader& header, const SchedSwitch& event) {
+  const Nanoseconds before = cpus_[header.cpu].charged_until;
   Cpu& cpu = settle(header);
+  cpu.before_switch = before;
   ++counts_.switches;
   TaskMode& prev = tasks_[cpu.task];
   name_task(prev, event.prev_comm);

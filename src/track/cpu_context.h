@@ -141,6 +141,12 @@ class CpuContexts {
     const bool open = is_interrupt(it->now.kind) && now > it->charged_until;
     return it->interrupt_ns + (open ? now - it->charged_until : 0);
   }
+  // The time of the event before the last sched_switch of a CPU, as far as it came here; 0: none
+  // did.
+  Nanoseconds before_switch(CpuId cpu) const {
+    const Cpu* it = cpus_.find(cpu);
+    return it == nullptr ? 0 : it->before_switch;
+  }
   // Who runs on a CPU and what it is in, after the last event.
   Context now(CpuId cpu) const {
     const Cpu* it = cpus_.find(cpu);
@@ -190,6 +196,7 @@ class CpuContexts {
     Nanoseconds charged_until = 0;
     Nanoseconds interrupt_ns = 0;
     Nanoseconds task_since = 0;
+    Nanoseconds before_switch = 0;
   };
 
   static constexpr std::int32_t kVectorIrq = -1;  // Frame::irq of irq_vectors

@@ -77,13 +77,14 @@ void SchedStats::add_readings(SchedTask& task) {
   if (stop != nullptr) task.proc.stop = *stop;
 }
 
-void SchedStats::count(ProcCount& proc, Nanoseconds time, bool voluntary) {
+void SchedStats::count(ProcCount& proc, Nanoseconds after, Nanoseconds time, bool voluntary) {
   if (!proc.start || !proc.stop) return;
   const auto& [start, stop] = std::tie(*proc.start, *proc.stop);
   if (start.timed && time < start.from) return;
-  if (stop.timed && time > stop.to) return;
-  const bool in_reading = (start.timed && time <= start.to && start.from < start.to) ||
-                          (stop.timed && time >= stop.from);
+  if (stop.timed && after >= stop.to) return;
+  const bool born = start.from == start.to;  // see add_readings()
+  const bool in_reading =
+      (start.timed && !born && after < start.to) || (stop.timed && time >= stop.from);
   if (in_reading) {
     ++(voluntary ? proc.voluntary_in_reading : proc.involuntary_in_reading);
   } else {
@@ -105,7 +106,8 @@ void SchedStats::leave(SchedTask& prev, const EventHeader& header, const SchedSw
     ++prev.left_out;
   }
   ++(voluntary ? prev.voluntary : prev.involuntary);
-  count(prev.proc, header.time, voluntary);
+  const Nanoseconds before = std::max(prev.seen_at, times_.before_switch(header.cpu));
+  count(prev.proc, before, header.time, voluntary);
   prev.slept = voluntary;
   if (voluntary) {
     ++wait_in(prev, {prev.call, static_cast<std::uint32_t>(event.prev_state)}).switches;
@@ -127,6 +129,7 @@ void SchedStats::tell(const SchedTask& prev, EventHeader header, std::int64_t pr
 
 void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwitch& change) {
   const TaskClock& off = change.off;
+  next.seen_at = header.time;
   next.off = off;
   next.off_known = change.next_left && off.doubtful_ns == 0;
   if (next.off_known) {
@@ -206,7 +209,7 @@ void SchedStats::on(const EventHeader& header, const SysEnter& event) {
 
 void SchedStats::set_first_call(EventHeader header, std::int32_t number) {
   const TaskLife& life = times_.calling(header);
-  is_in_call(task(life), life, number);
+  is_in_call(task(life), life, number, header.time);
 }
 
 void SchedStats::finish(Nanoseconds end) {

@@ -10,6 +10,11 @@
 // the capture has those events. Outside of one, or where calls were not recorded, only the state is
 // known.
 //
+// A switch is counted at one moment and written at another: `++*switch_count`, then the event, with
+// interrupts off (__schedule(), 5.4 to 6.18). Microseconds mostly; milliseconds where a hypervisor
+// takes the CPU away in between. Its CPU writes nothing meanwhile, so it was counted after the
+// event before it.
+//
 // Durations whose begin or end was not seen, or that span a gap, are in no histogram; `left_out`
 // counts them. The sums (TaskLife::clock) have all time.
 #pragma once
@@ -54,8 +59,8 @@ struct Waker {
 };
 std::size_t hash_value(const Waker& waker);
 
-// Switches of a task between its two readings of /proc, and those that lie inside a reading: nobody
-// can say on which side.
+// Switches of a task between its two readings of /proc, and those that may have been counted while
+// it was read: nobody can say on which side.
 struct ProcCount {
   std::optional<SwitchReading> start, stop;  // start: zeros at its birth, when it was born later
   std::uint64_t voluntary = 0;
@@ -88,6 +93,7 @@ struct SchedTask {
   std::int32_t call = WaitPlace::kNoCall;
   std::uint32_t call_gaps = 0;  // TaskLife::gaps when `call` was known
   bool slept = false;           // its last switch away was voluntary
+  Nanoseconds seen_at = 0;      // it came, or made a call
   // The place it slept in last, and who woke it last, are mostly those of the time before: found
   // again without a search.
   WaitPlace place;
@@ -168,7 +174,8 @@ class SchedStats {
   }
   [[gnu::noinline]] SchedTask& make_task(const TaskLife& life);
   void add_readings(SchedTask& task);
-  static void count(ProcCount& proc, Nanoseconds time, bool voluntary);
+  // A switch that was counted after `after`, at `time` at the latest.
+  static void count(ProcCount& proc, Nanoseconds after, Nanoseconds time, bool voluntary);
   static WaitCount& wait_in(SchedTask& task, const WaitPlace& place) {
     if (task.wait == nullptr || !(task.place == place)) {
       task.place = place;
@@ -195,10 +202,12 @@ class SchedStats {
     const TaskLife* life = times_.known_caller(header);
     if (life == nullptr || life->id >= by_id_.size()) [[unlikely]]
       return set_first_call(header, number);
-    is_in_call(*by_id_[life->id], *life, number);
+    is_in_call(*by_id_[life->id], *life, number, header.time);
   }
   [[gnu::noinline]] void set_first_call(EventHeader header, std::int32_t number);
-  static void is_in_call(SchedTask& task, const TaskLife& life, std::int32_t number) {
+  static void is_in_call(SchedTask& task, const TaskLife& life, std::int32_t number,
+                         Nanoseconds now) {
+    task.seen_at = now;
     task.call = number;
     task.call_gaps = life.gaps;
   }

@@ -203,6 +203,10 @@ class TaskTimes {
   // Until `now`, which is not before the last event. Differences of two clocks of a task are exact
   // when it ran at both moments; of a task that is blocked, see "woken between" above.
   TaskClock clock(const TaskLife& life, Nanoseconds now) const;
+  // The time of the event before the last sched_switch of a CPU, as far as `contexts` saw it.
+  Nanoseconds before_switch(CpuId cpu) const {
+    return contexts_ == nullptr ? 0 : contexts_->before_switch(cpu);
+  }
 
   const std::deque<TaskLife>& lives() const { return lives_; }
   bool has_wakeups() const { return wakeups_; }

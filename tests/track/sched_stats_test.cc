@@ -189,12 +189,14 @@ TEST_F(Sched, switches_between_the_readings_of_proc) {
   change(102, 0, 8, kRunning, 7);
   change(110, 0, 7, kRunning, 8);  // while it was read
   change(111, 0, 8, kRunning, 7);
+  enter(112, 0, 7, 0, "read");
   change(120, 0, 7, kSleeping, 8);
   waking(121, 0, 8, 7);
   change(122, 0, 8, kRunning, 7);
   change(149, 0, 7, kSleeping, 8);
   waking(150, 0, 8, 7);
   change(151, 0, 8, kRunning, 7);
+  exit(155, 0, 7);
   change(156, 0, 7, kSleeping, 8);  // after
   stats->finish(160);
   EXPECT_EQ(task(7).voluntary, 4U);
@@ -212,6 +214,50 @@ TEST_F(Sched, switches_between_the_readings_of_proc) {
   EXPECT_EQ(report.tasks[0].proc->voluntary, 2U);
   EXPECT_EQ(report.tasks[0].proc->involuntary, 1U);
   EXPECT_TRUE(report.tasks[0].proc->agrees);
+}
+
+// Its CPU stood still between the count and the event: nothing else of that CPU can be between
+// them. What interrupts write there counts as well as what tasks do.
+TEST(SchedProc, a_switch_may_be_counted_long_before_it_is_written) {
+  const auto counted = [](bool interrupted_after_start, bool interrupted_after_stop) {
+    const Comms comms("");
+    CpuContexts contexts(comms);
+    TaskTimes times(true, &contexts);
+    SyscallNames names;
+    SchedStats stats(times, names,
+                     {reading(false, 105, 112, 40, 50), reading(true, 150, 155, 42, 50)});
+    const auto change = [&](Nanoseconds time, Pid prev, Pid next) {
+      SchedSwitch event;
+      event.prev_pid = prev;
+      event.prev_state = kSleeping;
+      event.next_pid = next;
+      contexts.on(EventHeader{time, 0, prev, 0}, event);
+      stats.on(EventHeader{time, 0, prev, 0}, event);
+    };
+    const auto interrupt = [&](Nanoseconds time) {
+      contexts.on(EventHeader{time, 0, 7, kFlagHardirq}, IrqHandlerEntry{});
+      contexts.on(EventHeader{time, 0, 7, kFlagHardirq}, IrqHandlerExit{});
+    };
+    change(100, 0, 7);
+    if (interrupted_after_start) interrupt(113);
+    change(120, 7, 0);
+    change(140, 0, 7);
+    if (interrupted_after_stop) interrupt(156);
+    change(160, 7, 0);
+    stats.finish(170);
+    for (const SchedTask& one : stats.tasks()) {
+      if (one.life->pid == 7) return one.proc;
+    }
+    return ProcCount();
+  };
+  EXPECT_EQ(counted(false, false).voluntary, 0U);
+  EXPECT_EQ(counted(false, false).voluntary_in_reading, 2U);
+  EXPECT_EQ(counted(true, false).voluntary, 1U);
+  EXPECT_EQ(counted(true, false).voluntary_in_reading, 1U);
+  EXPECT_EQ(counted(false, true).voluntary, 0U);
+  EXPECT_EQ(counted(false, true).voluntary_in_reading, 1U);
+  EXPECT_EQ(counted(true, true).voluntary, 1U);
+  EXPECT_EQ(counted(true, true).voluntary_in_reading, 0U);
 }
 
 TEST_F(Sched, a_difference_to_proc_is_told) {
