@@ -59,6 +59,7 @@ Result<int> run_flows(const Options& options) {
   walk.also<TcpProbeWindows, TcpSendReset, TcpReceiveReset>(flows);
   if (series && !json) report::write_samples_header(out);
   const track::CaptureFacts facts = walk.run();
+  flows.finish();
   if (!series && json) report::write_flows_json(flows, facts, *names, out);
   if (!series && !json) report::write_flows_text(flows, facts, *names, out);
   if (auto written = out.flush(); !written) return pass(written);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/human.h"
+#include "report/loss_json.h"
 #include "report/loss_line.h"
 
 namespace skbtrail::report {
@@ -174,11 +175,22 @@ void write_packets(const CpuReport& cpu, const CpuTimes& all, TextWriter& out) {
   if (cpu.cpus.size() > 1) line("all", all);
 }
 
-std::vector<std::string> remarks(const CpuReport& cpu) {
+// What the capture could have of it, seen or not.
+struct Recorded {
+  bool handlers, vectors, softirqs, switches;
+};
+Recorded recorded(const track::ContextEvents& events, const track::CaptureFacts& facts) {
+  return {events.handlers || !facts.lacks("irq:irq_handler_entry"), events.vectors,
+          events.softirqs || !facts.lacks("irq:softirq_entry"),
+          events.switches || !facts.lacks("sched:sched_switch")};
+}
+
+std::vector<std::string> remarks(const CpuReport& cpu, const track::CaptureFacts& facts) {
   const track::ContextEvents& events = cpu.account.events();
   const track::ContextCounts& counts = cpu.contexts.counts();
   std::vector<std::string> lines;
-  if (!events.switches) {
+  const Recorded there = recorded(events, facts);
+  if (!there.switches) {
     lines.emplace_back("no sched_switch: who runs is known at events only, else unknown");
   }
   if (!events.some_calls && !events.all_calls) {
@@ -186,11 +198,11 @@ std::vector<std::string> remarks(const CpuReport& cpu) {
   } else if (!events.all_calls) {
     lines.emplace_back("only some system calls recorded: the others count as user mode");
   }
-  if (!events.handlers) lines.emplace_back("no irq_handler_*: part of what they interrupted");
-  if (!events.vectors) {
+  if (!there.handlers) lines.emplace_back("no irq_handler_*: part of what they interrupted");
+  if (!there.vectors) {
     lines.emplace_back("no irq_vectors (local timer, other CPUs): part of what they interrupted");
   }
-  if (!events.softirqs) lines.emplace_back("no softirq_*: part of what they interrupted");
+  if (!there.softirqs) lines.emplace_back("no softirq_*: part of what they interrupted");
   const auto count = [&](std::uint64_t number, std::string_view what) {
     if (number > 0) lines.push_back(fmt::format("{} {}", human_count(number), what));
   };
@@ -227,7 +239,7 @@ void write_cpu_text(const CpuReport& cpu, const track::CaptureFacts& facts, Text
   write_contexts(cpu, all, out);
   write_packets(cpu, all, out);
   out.write("\n");
-  for (const std::string& line : remarks(cpu)) out.print("# {}\n", line);
+  for (const std::string& line : remarks(cpu, facts)) out.print("# {}\n", line);
   write_loss_line(facts, out);
 }
 
@@ -239,29 +251,29 @@ void write_cpu_json(const CpuReport& cpu, const track::CaptureFacts& facts, Text
     rows.push_back(std::move(row));
   }
   const track::ContextEvents& events = cpu.account.events();
+  const Recorded there = recorded(events, facts);
   const track::ContextCounts& counts = cpu.contexts.counts();
-  const json::object result{{"cpus", std::move(rows)},
-                            {"all", json_of(cpu, sum(cpu))},
-                            {"recorded",
-                             {{"calls", events.all_calls    ? "all"
-                                        : events.some_calls ? "some"
-                                                            : "none"},
-                              {"irq_handlers", events.handlers},
-                              {"irq_vectors", events.vectors},
-                              {"softirqs", events.softirqs},
-                              {"switches", events.switches}}},
-                            {"counts",
-                             {{"switches", counts.switches},
-                              {"idle_left_unseen", counts.idle_left_unseen},
-                              {"task_changed_unseen", counts.task_changed_unseen},
-                              {"exits_without_entry", counts.exits_without_entry},
-                              {"entries_without_exit", counts.entries_without_exit},
-                              {"nested_too_deep", counts.nested_too_deep},
-                              {"time_went_back", counts.time_went_back}}},
-                            {"first_ns", facts.first},
-                            {"last_ns", facts.last},
-                            {"lost_events", facts.lost()},
-                            {"gaps", facts.gap_count}};
+  json::object result{{"cpus", std::move(rows)},
+                      {"all", json_of(cpu, sum(cpu))},
+                      {"recorded",
+                       {{"calls", events.all_calls    ? "all"
+                                  : events.some_calls ? "some"
+                                                      : "none"},
+                        {"irq_handlers", there.handlers},
+                        {"irq_vectors", there.vectors},
+                        {"softirqs", there.softirqs},
+                        {"switches", there.switches}}},
+                      {"counts",
+                       {{"switches", counts.switches},
+                        {"idle_left_unseen", counts.idle_left_unseen},
+                        {"task_changed_unseen", counts.task_changed_unseen},
+                        {"exits_without_entry", counts.exits_without_entry},
+                        {"entries_without_exit", counts.entries_without_exit},
+                        {"nested_too_deep", counts.nested_too_deep},
+                        {"time_went_back", counts.time_went_back}}},
+                      {"first_ns", facts.first},
+                      {"last_ns", facts.last}};
+  add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");
 }

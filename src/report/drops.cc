@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/human.h"
+#include "report/loss_json.h"
 #include "report/loss_line.h"
 
 namespace skbtrail::report {
@@ -78,10 +79,8 @@ void write_drops_json(const track::DropStats& drops, const track::CaptureFacts& 
          {"first_ns", count.first},
          {"last_ns", count.last}});
   }
-  const json::object result{{"drops", std::move(rows)},
-                            {"packets", drops.packets()},
-                            {"lost_events", facts.lost()},
-                            {"gaps", facts.gap_count}};
+  json::object result{{"drops", std::move(rows)}, {"packets", drops.packets()}};
+  add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");
 }

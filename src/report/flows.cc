@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/human.h"
+#include "report/loss_json.h"
 #include "report/loss_line.h"
 
 namespace skbtrail::report {
@@ -85,8 +86,14 @@ void write_flows_text(const track::FlowStats& flows, const track::CaptureFacts& 
     out.write("\n");
   }
   if (!rows.empty() && packets(rows[track::kNoFlow]) > 0) {
-    out.print("# {} packets, {}, belong to no connection the events name: UDP, ARP, handshakes\n",
+    out.print("# {} packets, {}, have no known connection: UDP, ARP, handshakes\n",
               human_count(packets(rows[track::kNoFlow])), human_bytes(bytes(rows[track::kNoFlow])));
+    if (facts.lacks("sock:sock_send_length")) {
+      out.write(
+          "# no sock:sock_send_length (Linux 6.3): most of what tasks sent is among these, "
+          "\"sent\" "
+          "is too low\n");
+    }
   }
   out.print(
       "# {} connections seen from their ends; cwnd in segments, rcv_wnd in bytes: "
@@ -120,12 +127,11 @@ void write_flows_json(const track::FlowStats& flows, const track::CaptureFacts& 
                     {"rcv_wnd", spread_json(row.rcv_wnd)}});
   }
   const FlowRow none = rows.empty() ? FlowRow() : rows[track::kNoFlow];
-  const json::object result{
+  json::object result{
       {"flows", std::move(list)},
       {"without_flow",
-       {{"received", direction_json(none.received)}, {"sent", direction_json(none.sent)}}},
-      {"lost_events", facts.lost()},
-      {"gaps", facts.gap_count}};
+       {{"received", direction_json(none.received)}, {"sent", direction_json(none.sent)}}}};
+  add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");
 }

@@ -2,6 +2,7 @@
 // capture's clock.
 #include <boost/json.hpp>
 
+#include "report/loss_json.h"
 #include "report/netdev_times.h"
 
 namespace skbtrail::report {
@@ -98,24 +99,22 @@ void write_transmit_json(const track::Leg& leg, const PacketNames& names, TextWr
 
 void write_summary_json(const ReceiveTotals& rx, const TransmitTotals& tx,
                         const track::CaptureFacts& facts, TextWriter& out) {
-  const json::object object{{"lost_events", facts.lost()},
-                            {"gaps", facts.gap_count},
-                            {"damage", json::value_from(facts.damage)},
-                            {"rx",
-                             {{"receives", rx.hunks.receives},
-                              {"births", rx.hunks.births},
-                              {"hops", rx.hunks.hops},
-                              {"hunks", rx.hunks.hunks},
-                              {"unmatched_copies", rx.unmatched_copies},
-                              {"late_ends", rx.hunks.late_ends},
-                              {"crossed_loss", rx.hunks.crossed_loss}}},
-                            {"tx",
-                             {{"queues", tx.births + tx.hops},
-                              {"births", tx.births},
-                              {"hops", tx.hops},
-                              {"unmatched_starts", tx.send.unmatched_starts},
-                              {"unmatched_xmits", tx.send.unmatched_xmits},
-                              {"crossed_loss", tx.crossed_loss}}}};
+  json::object object{{"rx",
+                       {{"receives", rx.hunks.receives},
+                        {"births", rx.hunks.births},
+                        {"hops", rx.hunks.hops},
+                        {"hunks", rx.hunks.hunks},
+                        {"unmatched_copies", rx.unmatched_copies},
+                        {"late_ends", rx.hunks.late_ends},
+                        {"crossed_loss", rx.hunks.crossed_loss}}},
+                      {"tx",
+                       {{"queues", tx.births + tx.hops},
+                        {"births", tx.births},
+                        {"hops", tx.hops},
+                        {"unmatched_starts", tx.send.unmatched_starts},
+                        {"unmatched_xmits", tx.send.unmatched_xmits},
+                        {"crossed_loss", tx.crossed_loss}}}};
+  add_loss(object, facts);
   out.write(json::serialize(object));
 }
 

@@ -1,5 +1,6 @@
 #include <boost/json.hpp>
 
+#include "report/loss_json.h"
 #include "report/sched.h"
 
 namespace skbtrail::report {
@@ -99,17 +100,13 @@ void write_sched_json(const SchedReport& report, const track::CaptureFacts& fact
     add_row(group.sum, object);
     groups.push_back(std::move(object));
   }
-  const json::object result{{"tasks", sched_tasks_json(report)},
-                            {"groups", std::move(groups)},
-                            {"tasks_not_chosen", report.not_chosen},
-                            {"wakeups_recorded", report.wakeups},
-                            {"packets_followed", report.packets},
-                            {"unseen_arrivals", report.unseen_arrivals},
-                            {"doubtful_ns", report.doubtful_ns},
-                            {"quiet_tasks", report.quiet},
-                            {"unheard_tasks", report.unheard},
-                            {"lost_events", facts.lost()},
-                            {"gaps", facts.gap_count}};
+  json::object result{
+      {"tasks", sched_tasks_json(report)},     {"groups", std::move(groups)},
+      {"tasks_not_chosen", report.not_chosen}, {"wakeups_recorded", report.wakeups},
+      {"packets_followed", report.packets},    {"unseen_arrivals", report.unseen_arrivals},
+      {"doubtful_ns", report.doubtful_ns},     {"quiet_tasks", report.quiet},
+      {"unheard_tasks", report.unheard}};
+  add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");
 }

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/human.h"
+#include "report/loss_json.h"
 #include "report/loss_line.h"
 
 namespace skbtrail::report {
@@ -245,13 +246,12 @@ void write_syscalls_json(const SyscallReport& report, const track::CaptureFacts&
     for (const CallStats* call : by_cost(*task)) calls.push_back(call_json(report, *call));
     tasks.push_back({{"pid", task->life->pid}, {"comm", comm(*task)}, {"calls", std::move(calls)}});
   }
-  const json::object result{{"tasks", std::move(tasks)},
-                            {"recorded", report.stats.has_all_calls() ? "all" : "some"},
-                            {"switches_recorded", report.stats.has_switches()},
-                            {"returns_of_children", report.stats.returns_of_children()},
-                            {"mismatched", report.stats.mismatched()},
-                            {"lost_events", facts.lost()},
-                            {"gaps", facts.gap_count}};
+  json::object result{{"tasks", std::move(tasks)},
+                      {"recorded", report.stats.has_all_calls() ? "all" : "some"},
+                      {"switches_recorded", report.stats.has_switches()},
+                      {"returns_of_children", report.stats.returns_of_children()},
+                      {"mismatched", report.stats.mismatched()}};
+  add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");
 }

@@ -1,9 +1,11 @@
 // What a report says about the capture itself, loss first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "skbtrail/loss.h"
@@ -65,6 +67,10 @@ struct CaptureFacts {
   }
   bool lossless() const { return lost() == 0 && gap_count == 0; }
   bool complete() const { return lossless() && missed_probes.empty(); }
+  // Whether this trace does not have an event that the analysis wanted.
+  bool lacks(std::string_view event) const {
+    return std::find(missing.begin(), missing.end(), event) != missing.end();
+  }
 };
 
 // Collects gaps as the dispatcher finds them.

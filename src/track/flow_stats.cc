@@ -20,9 +20,44 @@ void FlowStats::packet(const Packet& packet) {
     if (!passing && !forwards) add(*leg);
     passing = forwards;
   }
+  take_merged(packet);
+}
+
+// What was put into a packet is of its flow, and nobody's where it was only passed on.
+void FlowStats::take_merged(const Packet& into) {
+  const auto found = merged_.find(into.id);
+  if (found == merged_.end()) return;
+  const Merged merged = found->second;
+  merged_.erase(found);
+  const Leg* leg = into.first;
+  while (leg->next != nullptr && leg->direction != LegDirection::rx) leg = leg->next;
+  if (leg->outcome != Outcome::forwarded) add(leg->flow, merged);
+}
+
+void FlowStats::add(FlowId id, const Merged& merged) {
+  row(id, merged.first).received.add(merged.received);
+  row(id, merged.last);
+}
+
+bool FlowStats::add_merged(const Leg& leg) {
+  const bool waits = leg.outcome == Outcome::merged && leg.flow == kNoFlow && leg.merged_into != 0;
+  if (!waits || merged_.size() >= kMaxMerged) return false;
+  Merged& merged = merged_[leg.merged_into];
+  if (merged.received.packets == 0) merged.first = leg.birth;
+  merged.first = std::min(merged.first, leg.birth);
+  merged.last = std::max(merged.last, leg.birth);
+  merged.received.add({1, leg.len});
+  return true;
+}
+
+// Of those that are left, the packet they were put into had ended before.
+void FlowStats::finish() {
+  for (const auto& [into, merged] : merged_) add(kNoFlow, merged);
+  merged_.clear();
 }
 
 void FlowStats::add(const Leg& leg) {
+  if (add_merged(leg)) return;
   FlowRow& row = this->row(leg.flow, leg.birth);
   FlowDirection& direction = leg.direction == LegDirection::rx ? row.received : row.sent;
   ++direction.packets;

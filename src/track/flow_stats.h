@@ -17,6 +17,11 @@ namespace skbtrail::track {
 struct FlowDirection {
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;  // of packets, headers included, as the device saw them
+
+  void add(const FlowDirection& other) {
+    packets += other.packets;
+    bytes += other.bytes;
+  }
 };
 
 struct FlowRow {
@@ -60,16 +65,32 @@ class FlowStats : public PacketSink {
   void on(const EventHeader& header, const TcpSendReset& event);
   void on(const EventHeader& header, const TcpReceiveReset& event);
 
+  // After the last packet.
+  void finish();
+
   // Indexed by FlowId; the first is of packets that belong to no known flow.
   const std::vector<FlowRow>& rows() const { return rows_; }
 
  private:
+  // GRO, or reassembly, put them into a packet that has not ended: only of that one is the flow
+  // known.
+  struct Merged {
+    FlowDirection received;
+    Nanoseconds first = 0;
+    Nanoseconds last = 0;
+  };
+  static constexpr std::size_t kMaxMerged = 65536;  // packets that others were put into
+
   FlowRow& row(FlowId id, Nanoseconds time);
   void add(const Leg& leg);
+  bool add_merged(const Leg& leg);
+  void take_merged(const Packet& into);
+  void add(FlowId id, const Merged& merged);
 
   Flows& flows_;
   std::function<void(const FlowSample&)> sample_;
   std::vector<FlowRow> rows_;
+  boost::unordered_flat_map<std::uint64_t, Merged> merged_;  // by id of what they were put into
 };
 
 }  // namespace skbtrail::track

@@ -1,0 +1,19 @@
+// What every JSON document says of its capture: what it lost, lacks and where it is damaged.
+#pragma once
+
+#include <boost/json.hpp>
+
+#include "track/capture_facts.h"
+
+namespace skbtrail::report {
+
+// lost_events, gaps, missing_events, cpus_not_read, damage: behind what is there.
+inline void add_loss(boost::json::object& object, const track::CaptureFacts& facts) {
+  object["lost_events"] = facts.lost();
+  object["gaps"] = facts.gap_count;
+  object["missing_events"] = boost::json::value_from(facts.missing);
+  object["cpus_not_read"] = boost::json::value_from(facts.cpus_not_read);
+  object["damage"] = boost::json::value_from(facts.damage);
+}
+
+}  // namespace skbtrail::report
