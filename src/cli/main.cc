@@ -1,8 +1,10 @@
 // The table of verbs, and nothing a verb does.
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -81,6 +83,16 @@ int run(const std::vector<std::string>& words) {
   return verb == nullptr ? unknown_verb(name) : verb->run(rest);
 }
 
+// Where one of them is closed the next file that is opened would get its number: messages would go
+// into a capture. Standard output stays one that cannot be written, which a report complains of.
+void open_standard_files() {
+  constexpr std::array kModes{O_RDONLY, O_RDONLY, O_WRONLY};
+  for (int fd = 0; fd < static_cast<int>(kModes.size()); ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    (void)!::open("/dev/null", kModes[static_cast<std::size_t>(fd)]);  // the lowest number is `fd`
+  }
+}
+
 }  // namespace
 }  // namespace skbtrail::cli
 
@@ -88,6 +100,7 @@ int main(int argc, char** argv) {
   using namespace skbtrail::cli;
   // Nothing of ours throws, but memory can end and standard output can go away. Caught, so that the
   // way out passes all destructors: an instance of tracefs outlives the process otherwise.
+  open_standard_files();
   try {
     return run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   } catch (const std::exception& error) {

@@ -63,6 +63,27 @@ std::vector<track::EventCount> missed_probes(std::string_view text) {
   return probes;
 }
 
+// Of the option skbtrail_loss: what a recorder that had to stop left in the buffers. trace-cmd's
+// own captures have no such option; what is left in its buffers it does read.
+void add_unread(std::string_view text, const stream::Trace& trace,
+                std::vector<track::CpuLossCounters>& counters) {
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string when;
+    track::CpuLossCounters cpu;
+    if (!(words >> when >> cpu.cpu >> cpu.overrun >> cpu.commit_overrun >> cpu.dropped >>
+          cpu.unread)) {
+      continue;
+    }
+    const bool graph = when == "graph_after";
+    if ((when != "after" && !graph) || cpu.unread == 0 || !trace.reads(graph ? "graph" : "")) {
+      continue;
+    }
+    counters.push_back({cpu.cpu, 0, 0, 0, cpu.unread});
+  }
+}
+
 void add_page_damage(const stream::Trace& trace, const std::vector<ring::CpuDamage>& damage,
                      track::CaptureFacts& facts) {
   for (std::size_t i = 0; i < damage.size(); ++i) {
@@ -145,7 +166,12 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
     const track::CpuLossCounters counters = parse_stats(text);
     if (counters.total() > 0) facts.counters.push_back(counters);
   }
-  facts.missed_probes = missed_probes(file.option_text(tracedat::OptionId::skbtrail_loss));
+  const std::string_view loss = file.option_text(tracedat::OptionId::skbtrail_loss);
+  add_unread(loss, trace, facts.counters);
+  facts.missed_probes = missed_probes(loss);
+  facts.stopped_early =
+      file.option_text(tracedat::OptionId::skbtrail_recorder).find("\nstopped_by trouble\n") !=
+      std::string_view::npos;
   return facts;
 }
 

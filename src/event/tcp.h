@@ -80,12 +80,24 @@ struct TcpReceiveReset {
 };
 
 // tcp_retransmit_skb(): skbaddr is the skb in the write queue, not the clone that is sent.
+// Addresses of IPv4 stand in the v6 fields too, mapped. 6.18 also writes it when nothing was sent:
+// `err`.
 struct TcpRetransmitSkb {
   static constexpr EventName name{"tcp", "tcp_retransmit_skb"};
   SkbAddr skbaddr{};
   SockAddr skaddr{};
+  std::uint16_t sport = 0;
+  std::uint16_t dport = 0;
+  std::span<const std::uint8_t> saddr_v6;
+  std::span<const std::uint8_t> daddr_v6;
+  std::optional<std::int32_t> err;
   static constexpr auto fields = std::tuple{field("skbaddr", &TcpRetransmitSkb::skbaddr),
-                                            field("skaddr", &TcpRetransmitSkb::skaddr)};
+                                            field("skaddr", &TcpRetransmitSkb::skaddr),
+                                            field("sport", &TcpRetransmitSkb::sport),
+                                            field("dport", &TcpRetransmitSkb::dport),
+                                            field("saddr_v6", &TcpRetransmitSkb::saddr_v6),
+                                            field("daddr_v6", &TcpRetransmitSkb::daddr_v6),
+                                            field("err", &TcpRetransmitSkb::err)};
 };
 
 // tcp_rcv_space_adjust(): a task has taken bytes from the socket, splice() included.

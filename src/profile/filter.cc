@@ -72,15 +72,42 @@ Words pid_fields(std::string_view system) {
   return {};
 }
 
-// "a == 1 || a == 2" over the candidates that this event has.
-std::string comparison(const Words& candidates, std::span<const std::string> fields,
-                       const Words& values) {
+// Of each run of consecutive pids, as the threads of a process mostly have, its first and last: the
+// kernel takes one page of filter.
+Words pid_terms(const std::string& field, std::vector<Pid> pids) {
+  std::sort(pids.begin(), pids.end());
+  Words terms;
+  for (std::size_t i = 0; i < pids.size();) {
+    std::size_t last = i;
+    while (last + 1 < pids.size() && pids[last + 1] - pids[last] <= 1) ++last;
+    const std::string first = std::to_string(pids[i]);
+    if (pids[last] - pids[i] < 2) {
+      terms.push_back(field + " == " + first);
+      if (pids[last] > pids[i]) terms.push_back(field + " == " + std::to_string(pids[last]));
+    } else {
+      terms.push_back("(" + field + " >= " + first + " && " + field +
+                      " <= " + std::to_string(pids[last]) + ")");
+    }
+    i = last + 1;
+  }
+  return terms;
+}
+
+// "a == 1 || a == 2" over the candidates that this event has; `terms(field)` are those of one.
+template <class Terms>
+std::string comparison(const Words& candidates, std::span<const std::string> fields, Terms terms) {
   Words alternatives;
   for (const std::string& candidate : candidates) {
     if (std::find(fields.begin(), fields.end(), candidate) == fields.end()) continue;
-    for (const std::string& value : values) alternatives.push_back(candidate + " == " + value);
+    for (std::string& term : terms(candidate)) alternatives.push_back(std::move(term));
   }
   return any_of(alternatives);
+}
+
+Words device_terms(const std::string& field, const Words& devices) {
+  Words terms;
+  for (const std::string& device : devices) terms.push_back(field + " == " + device);
+  return terms;
 }
 
 }  // namespace
@@ -100,8 +127,16 @@ std::string compose_filter(std::string_view system, std::span<const std::string>
   std::string text(filter);
   if (own_dev) text = expand(text, kDevPlaceholder, devices);
   if (own_pid) text = expand(text, kPidPlaceholder, pids);
-  if (!own_dev) text = both(text, comparison(device_fields(system), fields, devices));
-  if (!own_pid) text = both(text, comparison(pid_fields(system), fields, pids));
+  if (!own_dev) {
+    text = both(text, comparison(device_fields(system), fields, [&](const std::string& field) {
+                  return device_terms(field, devices);
+                }));
+  }
+  if (!own_pid) {
+    text = both(text, comparison(pid_fields(system), fields, [&](const std::string& field) {
+                  return pid_terms(field, selection.pids);
+                }));
+  }
   return text;
 }
 

@@ -25,6 +25,7 @@ constexpr int kExecFailed = 127;
   } while (count < 0 && errno == EINTR);
   if (count != 1) ::_exit(kExecFailed);
   ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGXFSZ, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   ::execvp(words[0], words);
   const int error = errno;

@@ -124,8 +124,9 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
   if (!fd) return cannot_write(folder_of(path), errno);
   OutputFile output(path, name, std::move(fd));
   give_to_sudo_caller(output.fd());
-  if (::fallocate(output.fd(), 0, 0, kReserve) != 0 && errno != EOPNOTSUPP) {
-    return cannot_write(folder_of(path), errno);
+  // Where the file system cannot do it (ext2, ext3), the library writes the blocks.
+  if (const int error = ::posix_fallocate(output.fd(), 0, kReserve); error != 0) {
+    return cannot_write(folder_of(path), error);
   }
   return output;
 }

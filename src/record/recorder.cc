@@ -31,6 +31,15 @@ class Recording {
  public:
   Recording(Request request, Signals& signals)
       : request_(std::move(request)), signals_(signals), alarm_(::eventfd(0, EFD_CLOEXEC)) {}
+  // However it ended: readers read to the end, and there is none while tracing is on.
+  ~Recording() {
+    if (!session_) return;
+    if (!off_) (void)session_->stop();
+    readers_.clear();
+    (void)session_->put_back();
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
 
   Result<void> make_output() {
     Result<OutputFile> output = OutputFile::create(request_.file);
@@ -76,6 +85,9 @@ class Recording {
   Result<void> program(const std::filesystem::path& folder) {
     size_buffers();
     check_clock();
+    for (std::string& line : tracefs::remove_left_behind(folder)) {
+      summary_.notes.push_back(std::move(line));
+    }
     Result<tracefs::Session> session = tracefs::Session::create(folder, request_.session);
     if (!session) return pass(session);
     session_.emplace(std::move(*session));
@@ -86,6 +98,11 @@ class Recording {
     }
     Result<void> done = session_->program(plan_);
     if (!done) return done;
+    if (!plan_.left_out.empty()) {
+      summary_.notes.push_back(
+          fmt::format("left out, for they have not what the filter asks for: {}",
+                      fmt::join(plan_.left_out, ", ")));
+    }
     Result<tracedat::CaptureText> text =
         describe_kernel(*session_, *kernel_, plan_, request_.session.clock);
     if (!text) return pass(text);
@@ -147,6 +164,7 @@ class Recording {
     note_switches("stop");
     Result<void> off = session_->stop();
     if (!off) return off;
+    off_ = true;
     course_.stop = now(CLOCK_MONOTONIC);
     if (probes_) count_misses();
     end_command();
@@ -160,7 +178,11 @@ class Recording {
 
   Result<void> write() {
     describe_course(text_, *session_, plan_, request_, course_, summary_.stopped_by);
-    const auto aborted = [this] { return signals_.take() != 0; };
+    // Only a Ctrl-C from here on gives it up: not one that was pressed twice, nor the SIGHUP that a
+    // service manager sends behind its SIGTERM.
+    while (signals_.take() != 0) {
+    }
+    const auto aborted = [this] { return signals_.takes(SIGINT); };
     Result<std::uint64_t> size =
         assemble(text_, request_.version, readers_, output_->fd(), aborted);
     if (!size) return pass(size);
@@ -168,7 +190,9 @@ class Recording {
     Result<bool> kept = output_->commit();
     if (!kept) return pass(kept);
     summary_.kept_old = *kept;
-    for (std::string& line : session_->put_back()) summary_.notes.push_back(std::move(line));
+    readers_.clear();  // they have files of the instance open
+    for (std::string& line : session_->remove()) summary_.notes.push_back(std::move(line));
+    session_.reset();
     return {};
   }
 
@@ -287,6 +311,7 @@ class Recording {
   std::vector<tracefs::ProbeMisses> misses_before_;
   std::optional<tracefs::Probes> probes_;  // outlive the session, which has them enabled
   std::optional<tracefs::Session> session_;
+  bool off_ = false;  // tracing, by stop()
   Readers readers_;
   tracedat::CaptureText text_;
   Course course_;

@@ -14,8 +14,9 @@ Result<Signals> Signals::block() {
   sigemptyset(&set);
   // Also where they are ignored: a script's `skbtrail record & ... kill -INT $!` has SIGINT ignored
   // and means it. What is blocked arrives all the same (kernel/signal.c, sig_ignored()).
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU}) {
+    sigaddset(&set, signal);
+  }
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // nohup
@@ -24,19 +25,24 @@ Result<Signals> Signals::block() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &signals.pipe_before_);
+  sigaction(SIGXFSZ, &ignore, &signals.size_before_);  // ulimit -f
   signals.fd_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals.fd_) return fail(ErrorKind::failed, "signalfd: {}", errno_text(errno));
   return signals;
 }
 
 Signals::Signals(Signals&& other) noexcept
-    : fd_(std::move(other.fd_)), before_(other.before_), pipe_before_(other.pipe_before_) {}
+    : fd_(std::move(other.fd_)),
+      before_(other.before_),
+      pipe_before_(other.pipe_before_),
+      size_before_(other.size_before_) {}
 
 Signals::~Signals() {
   if (!fd_) return;
   while (take() != 0) {
   }
   sigaction(SIGPIPE, &pipe_before_, nullptr);
+  sigaction(SIGXFSZ, &size_before_, nullptr);
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -44,6 +50,12 @@ int Signals::take() const {
   signalfd_siginfo info{};
   if (::read(fd_.get(), &info, sizeof info) != sizeof info) return 0;
   return static_cast<int>(info.ssi_signo);
+}
+
+bool Signals::takes(int wanted) const {
+  bool taken = false;
+  for (int signal = take(); signal != 0; signal = take()) taken = taken || signal == wanted;
+  return taken;
 }
 
 }  // namespace skbtrail::record

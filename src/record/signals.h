@@ -8,8 +8,10 @@
 
 namespace skbtrail::record {
 
-// While one exists, SIGINT, SIGTERM and, unless nohup has it ignored, SIGHUP of the process arrive
-// here and SIGPIPE nowhere. Make it before any thread, so that all threads have them blocked.
+// While one exists, all signals that can end the process and are no fault of its own arrive here
+// (of those, SIGHUP unless nohup has it ignored), and SIGPIPE and SIGXFSZ nowhere: a write then
+// fails, and what was recorded is kept. Make it before any thread, so that all threads have them
+// blocked.
 class Signals {
  public:
   static Result<Signals> block();
@@ -20,6 +22,8 @@ class Signals {
   int fd() const { return fd_.get(); }
   // Takes one signal that has arrived; 0 = none.
   int take() const;
+  // Takes all that have arrived. Was this one among them?
+  bool takes(int wanted) const;
   // The mask from before, for the command.
   const sigset_t& mask_before() const { return before_; }
 
@@ -28,7 +32,8 @@ class Signals {
 
   Fd fd_;
   sigset_t before_{};
-  struct sigaction pipe_before_ {};
+  struct sigaction pipe_before_ {
+  }, size_before_{};
 };
 
 }  // namespace skbtrail::record

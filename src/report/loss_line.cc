@@ -25,6 +25,9 @@ void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
     out.print("# LOST: {} events, {} gaps\n", human_count(facts.lost()),
               human_count(facts.gap_count));
   }
+  if (facts.stopped_early) {
+    out.write("# STOPPED EARLY: the recorder could not go on, as with a full disk\n");
+  }
   if (!facts.cpus_not_read.empty()) out.print("# NOT READ: {}\n", not_read_cpus(facts));
   if (!facts.missed_probes.empty()) {
     out.print("# MISSED: calls that no kprobe told of: {}\n", missed_calls(facts));

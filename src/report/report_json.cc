@@ -22,7 +22,8 @@ json::object capture_json(const track::CaptureFacts& capture) {
     lost_per_cpu.push_back({{"cpu", cpu.cpu},
                             {"overrun", cpu.overrun},
                             {"commit_overrun", cpu.commit_overrun},
-                            {"dropped", cpu.dropped}});
+                            {"dropped", cpu.dropped},
+                            {"unread", cpu.unread}});
   }
   json::array missed_probes;
   for (const track::EventCount& probe : capture.missed_probes) {
@@ -38,6 +39,7 @@ json::object capture_json(const track::CaptureFacts& capture) {
           {"gaps", capture.gap_count},
           {"gaps_of_unknown_size", capture.gaps_of_unknown_size},
           {"loss_windows", std::move(gaps)},
+          {"stopped_early", capture.stopped_early},
           {"lost_per_cpu", std::move(lost_per_cpu)},
           {"missed_probes", std::move(missed_probes)},
           {"file_bytes", capture.file_size},

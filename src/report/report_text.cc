@@ -36,6 +36,11 @@ void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
     out.print("            and {}\n", plural(capture.gap_count - kGapsShown, "more gap"));
   }
   for (const track::CpuLossCounters& cpu : capture.counters) {
+    if (cpu.unread > 0) {
+      out.print("            CPU {}  {} were still in its buffer when the recording stopped\n",
+                cpu.cpu, human_count(cpu.unread));
+      continue;
+    }
     out.print("            CPU {}  the kernel counted {} overwritten, {} dropped, {} nested\n",
               cpu.cpu, human_count(cpu.overrun), human_count(cpu.dropped),
               human_count(cpu.commit_overrun));
@@ -63,6 +68,9 @@ void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
             human_duration(capture.duration()), human_rate(capture.events, capture.duration()),
             plural(capture.cpus, "CPU"));
   write_loss(capture, out);
+  if (capture.stopped_early) {
+    out.write("  STOPPED   early: the recorder could not go on, as with a full disk\n");
+  }
   if (!capture.missed_probes.empty()) {
     out.print("  MISSED    calls that no kprobe told of: {}\n", missed_calls(capture));
     out.write("            what they would have told is inferred, or unknown\n");

@@ -42,6 +42,7 @@ std::vector<std::span<const std::uint8_t>> find_pages(const MappedFile* file,
       const auto data = file->next_data(at);
       if (!data) break;
       at = std::max(at, data->begin / page_size * page_size);
+      if (at >= bytes.size()) break;  // in the hole, and behind it
       data_end = data->end;
     }
     const auto page = bytes.subspan(at, std::min<std::uint64_t>(page_size, bytes.size() - at));

@@ -24,10 +24,12 @@ Result<void> add_event(Plan& plan, const EventName& name, const EventRule& rule,
                 "select fewer devices or tasks",
                 name.text(), filter.size(), kLongestFilter);
   }
+  const bool by_pattern = rule.name() != name.text();
   if (known != plan.events.end()) {
     known->filter = std::move(filter);
+    known->by_pattern = known->by_pattern && by_pattern;
   } else {
-    plan.events.push_back({name, std::move(filter)});
+    plan.events.push_back({name, std::move(filter), by_pattern});
   }
   return {};
 }

@@ -28,6 +28,9 @@ class Saved {
 
   // Puts all files back now; what could not be, a line each.
   std::vector<std::string> put_back();
+  // Leaves them as they are.
+  void keep() { changed_.clear(); }
+  bool empty() const { return changed_.empty(); }
 
   // Writes `text`; at the end the file says again what it says now.
   Result<void> change(const std::filesystem::path& path, const std::string& text);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 
 #include "base/error.h"
 #include "tracefs/access.h"
@@ -14,11 +15,39 @@ namespace skbtrail::tracefs {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::string_view kPrefix = "skbtrail-";  // of an instance's name; the pid follows
 constexpr std::string_view kTaskNamesFile = "saved_cmdlines_size";
 // The kernel keeps 128 names by default (SAVED_CMDLINES_DEFAULT), and a busy server has more tasks.
 constexpr std::uint64_t kTaskNames = 16384;
 
+// A recorder that has just begun has its instance and no file of it open: then no event is enabled,
+// or tracing is off. Its pid may be one of another pid namespace.
+bool was_left(const fs::path& instance, std::string_view pid) {
+  pid = pid.substr(0, pid.find_first_not_of("0123456789"));
+  std::error_code error;
+  if (pid.empty() || fs::exists(fs::path("/proc") / pid, error) || error) return false;
+  const Result<std::string> on = read_whole(instance / "tracing_on");
+  const Result<std::string> events = read_whole(instance / "set_event");
+  return on && events && trimmed(*on) == "1" && !trimmed(*events).empty();
+}
+
 }  // namespace
+
+std::vector<std::string> remove_left_behind(const fs::path& tracing_folder) {
+  std::vector<std::string> lines;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(tracing_folder / "instances", error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    if (!was_left(entry.path(), std::string_view(name).substr(kPrefix.size()))) continue;
+    // The kernel refuses while anybody has a file of it open (instance_rmdir(), kernel/trace/
+    // trace.c, 5.4 to 6.18): a recorder reads its buffers all the time.
+    if (::rmdir(entry.path().c_str()) == 0) {
+      lines.push_back(fmt::format("removed {}: its recorder was killed", entry.path().string()));
+    }
+  }
+  return lines;
+}
 
 void Session::Remove::operator()(tracefs_instance* instance) const {
   tracefs_instance_destroy(instance);
@@ -29,7 +58,7 @@ Session::Session(fs::path root, Instance instance)
     : root_(std::move(root)), instance_(std::move(instance)) {}
 
 Result<Session> Session::create(const fs::path& tracing_folder, const SessionOptions& options) {
-  const std::string base = "skbtrail-" + std::to_string(getpid());
+  const std::string base = std::string(kPrefix) + std::to_string(getpid());
   constexpr int kAttempts = 10;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::string name = attempt == 0 ? base : base + "-" + std::to_string(attempt);
@@ -90,7 +119,49 @@ Result<void> Session::set_graph(const SessionOptions& options) {
 void Session::enlarge_task_names() {
   Result<std::string> before = read_whole(root_ / kTaskNamesFile);
   if (!before || std::strtoull(before->c_str(), nullptr, 10) >= kTaskNames) return;
-  (void)saved_.change(root_ / kTaskNamesFile, std::to_string(kTaskNames));
+  (void)task_names_.change(root_ / kTaskNamesFile, std::to_string(kTaskNames));
+}
+
+bool Session::others_record() const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root_ / "instances", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name != tracefs_instance_get_name(instance_.get())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> Session::put_back() {
+  std::vector<std::string> lines = saved_.put_back();
+  if (task_names_.empty()) return lines;
+  if (others_record()) {
+    // To make the table smaller empties it: of what they record no task would have a name.
+    task_names_.keep();
+    lines.push_back(fmt::format("{} stays at {}: another recording needs it",
+                                (root_ / kTaskNamesFile).string(), kTaskNames));
+    return lines;
+  }
+  for (std::string& line : task_names_.put_back()) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> Session::remove() {
+  std::vector<std::string> lines = put_back();
+  const fs::path folder = path("");
+  const std::string name = tracefs_instance_get_name(instance_.get());
+  if (tracefs_instance_destroy(instance_.get()) != 0) {
+    const std::string reason = errno_text(errno);
+    // What it costs while it is there: nothing is recorded, and its buffers are small.
+    (void)write("tracing_on", "0");
+    (void)write("events/enable", "0");
+    (void)write("buffer_size_kb", "1");
+    lines.push_back(fmt::format("{} could not be removed: {}; somebody has it open: rmdir it later",
+                                (root_ / "instances" / name).string(), reason));
+  }
+  tracefs_instance_free(instance_.release());
+  return lines;
 }
 
 // Since 6.8 (buffer_subbuf_size_write in kernel/trace/trace.c); up to 128 pages.
@@ -128,7 +199,7 @@ Result<void> Session::set_clock(const std::string& clock) {
   std::string known = " " + trimmed(*clocks) + " ";
   std::replace(known.begin(), known.end(), '[', ' ');
   std::replace(known.begin(), known.end(), ']', ' ');
-  if (known.find(" " + clock + " ") == std::string::npos) {
+  if (clock.empty() || known.find(" " + clock + " ") == std::string::npos) {
     return fail(ErrorKind::usage, "this kernel has no trace clock '{}': it has {}", clock,
                 trimmed(*clocks));
   }
@@ -147,12 +218,22 @@ Result<void> Session::set_filter(const PlannedEvent& event) {
               event.filter, reason);
 }
 
-Result<void> Session::program(const Plan& plan) {
-  for (const PlannedEvent& event : plan.events) {
-    if (event.filter.empty()) continue;
-    Result<void> done = set_filter(event);
-    if (!done) return done;
+Result<void> Session::program(Plan& plan) {
+  std::vector<PlannedEvent> events;
+  std::optional<Error> rejected;
+  for (PlannedEvent& event : plan.events) {
+    const Result<void> done = event.filter.empty() ? Result<void>() : set_filter(event);
+    if (done) {
+      events.push_back(std::move(event));
+    } else if (event.by_pattern) {
+      plan.left_out.push_back(event.name.text());
+      rejected = done.error();
+    } else {
+      return done;
+    }
   }
+  if (events.empty() && rejected) return tl::unexpected(*rejected);
+  plan.events = std::move(events);
   for (const PlannedEvent& event : plan.events) {
     Result<void> done =
         write("events/" + event.name.system + "/" + event.name.event + "/enable", "1");

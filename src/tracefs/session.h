@@ -24,6 +24,10 @@ struct SessionOptions {
   std::vector<std::string> graph;   // functions to trace with function_graph
 };
 
+// Removes the instances that recorders left which are gone (killed with SIGKILL) and that nobody
+// has open. A line for each: what was removed, or what is still there.
+std::vector<std::string> remove_left_behind(const std::filesystem::path& tracing_folder);
+
 // Leaving the scope removes the instance. All descriptors of its files must be closed before: the
 // kernel calls it busy otherwise.
 class Session {
@@ -32,8 +36,10 @@ class Session {
   static Result<Session> create(const std::filesystem::path& tracing_folder,
                                 const SessionOptions& options);
 
-  // Sets the filters and enables the events; nothing is recorded before start().
-  Result<void> program(const Plan& plan);
+  // Sets the filters and enables the events; nothing is recorded before start(). An event that only
+  // a pattern named and that has not what its filter asks for is taken out of the plan: see
+  // Plan::left_out.
+  Result<void> program(Plan& plan);
   Result<void> start();
   Result<void> stop();
 
@@ -41,7 +47,10 @@ class Session {
   std::vector<std::filesystem::path> switched_off() const;
   // Puts back what is changed outside of the instance, with its buffers no longer read; what could
   // not be, a line each. Without a call it happens at the end.
-  std::vector<std::string> put_back() { return saved_.put_back(); }
+  std::vector<std::string> put_back();
+  // Removes the instance, with none of its files open; a line when that cannot be done. Without a
+  // call it happens at the end.
+  std::vector<std::string> remove();
 
   // File names are relative to the instance.
   std::filesystem::path path(const std::string& file) const;
@@ -67,12 +76,14 @@ class Session {
   Result<void> set_graph(const SessionOptions& options);
   Result<void> switch_to(const std::string& state) const;
   void enlarge_task_names();
+  bool others_record() const;
   Result<void> write(const std::string& file, const std::string& text) const;
 
   std::filesystem::path root_;
   Instance instance_;
   std::vector<Buffer> buffers_;
-  Saved saved_;  // goes first: it may hold files of the instance
+  Saved task_names_;  // the size of their table
+  Saved saved_;       // goes first: it may hold files of the instance
 };
 
 }  // namespace skbtrail::tracefs

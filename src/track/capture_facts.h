@@ -19,8 +19,9 @@ struct CpuLossCounters {
   std::uint64_t overrun = 0;         // overwritten before they were read
   std::uint64_t commit_overrun = 0;  // dropped because nested events did not fit
   std::uint64_t dropped = 0;         // dropped because the buffer was full (overwrite off)
+  std::uint64_t unread = 0;          // left in the buffer when the recording stopped early
 
-  std::uint64_t total() const { return overrun + commit_overrun + dropped; }
+  std::uint64_t total() const { return overrun + commit_overrun + dropped + unread; }
 };
 
 struct EventCount {
@@ -50,6 +51,7 @@ struct CaptureFacts {
   std::uint64_t lost_in_gaps = 0;         // of the gaps whose size is known
   std::vector<CpuLossCounters> counters;  // CPUs that lost something
   std::vector<EventCount> missed_probes;  // functions whose probe left out so many calls
+  bool stopped_early = false;             // the recorder could not go on: a full disk
   std::uint64_t undecodable = 0;          // records shorter than their format
   std::vector<std::string> damage;
   std::vector<std::string> missing;   // events the analysis wanted and this trace does not have

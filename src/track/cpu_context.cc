@@ -41,7 +41,7 @@ void CpuContexts::charge(CpuId number, Cpu& cpu, Nanoseconds until, const Contex
 // The CPU's time up to this event belongs to what it was in; then who runs is compared.
 CpuContexts::Cpu& CpuContexts::settle(const EventHeader& header) {
   Cpu& cpu = cpus_[header.cpu];
-  if (cpu.pid == header.pid) [[likely]] {
+  if (cpu.pid == header.pid && cpu.task != kNoSlot) [[likely]] {  // a damaged pid may be kNobody
     charge(header.cpu, cpu, header.time, cpu.now);
   } else {
     notice_task(cpu, header);

@@ -102,7 +102,9 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
     socket.dport = event.dport;
   }
   Cpu& cpu = this->cpu(header.cpu);
-  cpu.answering = socket.flow;
+  // What a task's backlog is answered with leaves in the task's name; of that the softirqs that
+  // follow know nothing.
+  cpu.answering = in_task(header) ? kNoFlow : socket.flow;
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
@@ -503,9 +505,12 @@ void Delivery::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
     if (stages[Stage::wake] < leg.birth) stages.clear(Stage::wake);
     if (stages[Stage::run] < leg.birth) stages.clear(Stage::run);
   }
-  if (!stages.has(Stage::run) && sleep.ran_at >= arrived && sleep.ran_at <= taking.time &&
-      sleep.ran_at >= stages[Stage::wake]) {
-    stages.set(Stage::run, sleep.ran_at);
+  // Of who was woken it is when it ran then; of who was not, when it came to read.
+  const bool was_woken = stages.has(Stage::wake) && stages[Stage::wake] == sleep.woken_at;
+  const Nanoseconds ran_at = was_woken ? sleep.answered_at : sleep.ran_at;
+  if (!stages.has(Stage::run) && ran_at >= arrived && ran_at <= taking.time &&
+      ran_at >= stages[Stage::wake]) {
+    stages.set(Stage::run, ran_at);
   }
   task.read.push_back(&leg);
 }
@@ -649,8 +654,9 @@ void Delivery::retransmitted(const EventHeader& header, const TcpRetransmitSkb& 
       static_cast<std::uint64_t>(leg->skbaddr) - static_cast<std::uint64_t>(event.skbaddr);
   const bool is_its_clone = behind > 0 && behind < kFarthestClone;
   if (is_its_clone && legs_.gaps() == 0) leg->repeats = leg->tx.before;
-  const FlowId flow = flow_of(event.skaddr);
-  if (flow != kNoFlow) leg->flow = flow;
+  // By its addresses: before 6.12 sockets are known by their cookies, which it does not have.
+  leg->flow = flows_.id(
+      {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)});
 }
 
 void Delivery::release_sent(Task& task) {

@@ -8,9 +8,6 @@
 namespace skbtrail::track {
 namespace {
 
-// Addresses that nobody holds are remembered for their generation; so many of them are swept.
-constexpr std::size_t kMaxAddresses = 1 << 20;
-
 // An acknowledgement that finds its socket locked waits in the backlog, where the next one takes
 // its place (tcp_add_backlog(), net/ipv4/tcp_ipv4.c): its end has no event. That it was one is
 // known from who sent it, and from there being room for headers only.
@@ -86,7 +83,7 @@ LegTable::Found LegTable::find(SkbAddr address) {
   Entry& entry = *known;
   LiveLeg* leg = entry.leg;
   if (leg == nullptr) return {};
-  if (entry.segment && (!leg->alive || leg->slot_generation != entry.slot_generation)) {
+  if (is_stale(entry)) {
     entry.leg = nullptr;
     return {};
   }
@@ -150,7 +147,7 @@ void LegTable::own(Entry& entry, LiveLeg& leg) {
 LiveLeg& LegTable::start(const EventHeader& header, LegDirection direction, SkbAddr address,
                          DeviceId device, std::uint32_t len) {
   if (alive_packets_ >= kMaxPackets) evict();
-  if (addresses_.size() >= kMaxAddresses) sweep();
+  if (addresses_.size() >= sweep_at_) sweep();
   LiveLeg& leg = take_slot();
   Entry& entry = entry_of(address);
   if (entry.leg != nullptr) end_unseen(entry);
@@ -277,16 +274,22 @@ void LegTable::evict() {
   finish_packet(head);
 }
 
+// As often as it pays: what is held stays.
 void LegTable::sweep() {
   recent_ = {};
-  boost::unordered::erase_if(addresses_,
-                             [](const auto& item) { return item.second.leg == nullptr; });
+  boost::unordered::erase_if(addresses_, [](const auto& item) {
+    const Entry& entry = item.second;
+    return entry.leg == nullptr || is_stale(entry);
+  });
+  sweep_at_ = std::max(kMaxAddresses, 2 * addresses_.size());
 }
 
 // The end of the capture is nobody's end, but a leg may have done all it had to do.
 void LegTable::finish() {
   while (oldest_ != nullptr) {
-    for (Leg* at = oldest_; at != nullptr;) {
+    LiveLeg& head = *oldest_;
+    hold(head);  // until all its legs are closed; whoever else holds it has no more to say
+    for (Leg* at = &head; at != nullptr;) {
       auto& leg = *static_cast<LiveLeg*>(at);
       at = const_cast<Leg*>(at->next);
       if (!leg.alive) continue;
@@ -304,6 +307,7 @@ void LegTable::finish() {
       }
       close(leg, outcome, leg.crossed_loss ? UnknownCause::gap : UnknownCause::address_reused);
     }
+    finish_packet(head);
   }
 }
 

@@ -163,6 +163,14 @@ class LegTable {
     std::uint64_t sent_id = 0;          // its id, else 0
   };
 
+  // Of a segment whose packet has ended.
+  static bool is_stale(const Entry& entry) {
+    return entry.segment &&
+           (!entry.leg->alive || entry.leg->slot_generation != entry.slot_generation);
+  }
+  // Addresses that nobody holds are remembered for their generation; so many of them are swept.
+  static constexpr std::size_t kMaxAddresses = std::size_t{1} << 20;
+
   // What is rare is called from the hot paths, not part of them: [[gnu::noinline]].
   Entry* look_up(SkbAddr address);
   [[gnu::noinline]] Entry* look_up_old(SkbAddr address);
@@ -195,6 +203,7 @@ class LegTable {
     return (number >> 8 ^ number >> 14) % kRecent;
   }
   std::array<Recent, kRecent> recent_{};
+  std::size_t sweep_at_ = kMaxAddresses;
   // A size that the compiler knows makes it use `rep movs`, which takes several times as long to
   // begin as the library takes for all of it.
   std::size_t leg_size_ = sizeof(LiveLeg);

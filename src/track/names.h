@@ -107,12 +107,4 @@ class Comms {
   boost::unordered_flat_map<Pid, std::string_view> names_;
 };
 
-inline bool is_ksoftirqd(std::string_view comm) {
-  return comm.starts_with("ksoftirqd/");
-}
-// napi_kthread_create(), net/core/dev.c: "napi/%s-%d" of device and napi id.
-inline bool is_napi_thread(std::string_view comm) {
-  return comm.starts_with("napi/");
-}
-
 }  // namespace skbtrail::track

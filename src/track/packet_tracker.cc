@@ -2,12 +2,14 @@
 
 #include "base/bytes.h"
 #include "track/context.h"
+#include "track/thread_kind.h"
 
 namespace skbtrail::track {
 namespace {
 
 bool is_softirq_thread(std::string_view comm) {
-  return is_ksoftirqd(comm) || is_napi_thread(comm);
+  const ThreadKind kind = thread_kind(comm);
+  return kind == ThreadKind::ksoftirqd || kind == ThreadKind::napi;
 }
 
 // Of a call whose number has no name.

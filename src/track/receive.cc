@@ -374,13 +374,16 @@ void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
     return headers == known ? 3 : headers % kWord == 0 ? 2 : 1;
   };
   std::uint64_t sum = first.rx.stack_len;
+  std::uint32_t shortest = first.rx.stack_len;
   std::size_t behind = 0, of_words = 0;
   int best = 0;
   for (std::size_t packets = 2; packets <= candidates_.size() + 1; ++packets) {
     sum += candidates_[packets - 2]->rx.stack_len;
+    shortest = std::min(shortest, candidates_[packets - 2]->rx.stack_len);
     if (sum < event.data_len || (sum - event.data_len) % packets != 0) continue;
     if (!are_headers((sum - event.data_len) / packets)) continue;
     const auto headers = static_cast<std::uint32_t>((sum - event.data_len) / packets);
+    if (headers > shortest) continue;  // one of them has less
     const int its = rank(headers);
     if (its > 1) ++of_words;
     if (its <= best) continue;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "track/context.h"
+#include "track/thread_kind.h"
 
 namespace skbtrail::track {
 namespace {
@@ -59,7 +60,7 @@ void ReceiveHunks::fill_in_softirq(ReceiveHunk& data, const NetRxContext& run) c
     data.root = Root::irq;
     data.start = std::min(data.start, data.irqs.front().entry);
   }
-  if (is_ksoftirqd(comms_.name(run.net_rx_pid()))) {
+  if (thread_kind(comms_.name(run.net_rx_pid())) == ThreadKind::ksoftirqd) {
     data.root = Root::ksoftirqd;
     data.pid = run.net_rx_pid();
   }
@@ -69,7 +70,7 @@ void ReceiveHunks::fill_in_softirq(ReceiveHunk& data, const NetRxContext& run) c
 void ReceiveHunks::fill_outside(ReceiveHunk& data, const EventHeader& header) const {
   data.start = header.time;
   data.pid = header.pid;
-  if (is_napi_thread(comms_.name(header.pid))) {
+  if (thread_kind(comms_.name(header.pid)) == ThreadKind::napi) {
     data.root = Root::napi_thread;
   } else {
     data.root = in_task(header) ? Root::task : Root::unknown;

@@ -142,6 +142,8 @@ void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
     segment = true;
   }
   // Pushed even when nobody queued it: its net_dev_xmit must not meet another packet's start.
+  if (cpu.starts.size() == kMaxNested) [[unlikely]]
+    forget_starts(cpu);
   cpu.starts.push_back({event.skbaddr, leg, segment, false});
   if (leg == nullptr) {
     ++counters_.unmatched_starts;
@@ -282,13 +284,17 @@ void Sender::close_if_gone(LiveLeg& leg) {
   if (sent_and_gone(leg)) legs_.close(leg, sent_outcome(leg));
 }
 
-void Sender::on_loss(CpuId id) {
-  Cpu& cpu = this->cpu(id);
+void Sender::forget_starts(Cpu& cpu) {
   for (const OpenStart& open : cpu.starts) {
     LiveLeg* leg = open.leg.get();
     if (leg != nullptr && !open.passed_on) --leg->tx.starts_open;
   }
   cpu.starts.clear();
+}
+
+void Sender::on_loss(CpuId id) {
+  Cpu& cpu = this->cpu(id);
+  forget_starts(cpu);
   cpu.segmented.clear();
   cpu.bulk_left = 0;
 }

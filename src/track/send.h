@@ -64,8 +64,11 @@ class Sender {
     bool segment = false;
     bool passed_on = false;  // to a device below: no driver's start
   };
+  // Drivers are called from drivers, a few deep (XMIT_RECURSION_LIMIT, net/core/dev.h: 8). More are
+  // starts whose net_dev_xmit the capture does not have.
+  static constexpr std::size_t kMaxNested = 64;
   struct Cpu {
-    std::vector<OpenStart> starts;  // innermost last
+    std::vector<OpenStart> starts;  // innermost last; kMaxNested at most
     std::deque<LegRef> segmented;   // GSO packets whose segments are still to come, oldest first
     Nanoseconds bulk = 0;           // the last qdisc_dequeue
     std::int32_t bulk_left = 0;     // skbs of it that were not named
@@ -82,6 +85,7 @@ class Sender {
   void accepted(const EventHeader& header, LiveLeg& leg, bool segment, std::int32_t rc);
   [[gnu::noinline]] void expect_segments(EventHeader header, LiveLeg& leg);
   void close_if_gone(LiveLeg& leg);
+  [[gnu::noinline]] static void forget_starts(Cpu& cpu);
 
   LegTable& legs_;
   Devices& devices_;

@@ -28,6 +28,8 @@ void Task::woken(Nanoseconds time, LiveLeg* leg) {
 
 void Task::runs(Nanoseconds time) {
   sleep.ran_at = time;
+  // Later ones only give back a CPU that was taken from it.
+  if (sleep.answered_at <= std::max(sleep.slept_at, sleep.woken_at)) sleep.answered_at = time;
   slept = false;
   woken_early_at = 0;
   for (const LegRef& ref : woken_by) {

@@ -18,8 +18,9 @@ namespace skbtrail::track {
 struct Sleep {
   Nanoseconds slept_at = 0;
   std::string_view slept_in;
-  Nanoseconds woken_at = 0;  // the last sched_waking that found it asleep, or falling asleep
-  Nanoseconds ran_at = 0;    // the last switch to it
+  Nanoseconds woken_at = 0;     // the last sched_waking that found it asleep, or falling asleep
+  Nanoseconds ran_at = 0;       // the last switch to it
+  Nanoseconds answered_at = 0;  // the first switch to it behind that waking, or behind its sleep
 };
 
 // A task takes something: when and where, and how it came to be awake.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -225,6 +226,16 @@ TEST_F(Record, a_command_that_cannot_run_leaves_nothing) {
   EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
+// The readers' own calls are among these events: they must find tracing switched off to come to an
+// end.
+TEST_F(Record, a_command_that_cannot_run_ends_it_whatever_is_recorded) {
+  const RunResult result =
+      test::run({"timeout", "20", SKBTRAIL_BINARY, "record", "-o", file_.string(), "-e",
+                 "raw_syscalls:*", "--", "/nonexistent/command"});
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
 TEST_F(Record, the_duration_ends_it_and_the_command) {
   const RunResult result = record({"-e", "irq:*", "--duration", "0.2"}, {"sleep", "1000"});
   EXPECT_EQ(result.status, 0) << result.err;
@@ -244,7 +255,64 @@ TEST_P(RecordSignal, ends_it_with_a_whole_file) {
   EXPECT_EQ(events_in(file_), number_after(result.err, "events"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RecordSignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
+INSTANTIATE_TEST_SUITE_P(All, RecordSignal,
+                         ::testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1));
+
+// As a service manager does it, and whoever presses Ctrl-C twice before anything is written.
+TEST_F(Record, a_second_signal_before_the_file_is_written_does_not_give_it_up) {
+  test::Background recorder({SKBTRAIL_BINARY, "record", "-e", "raw_syscalls:*", "-o",
+                             file_.string(), "--", "sh", "-c",
+                             "dd if=/dev/zero of=/dev/null bs=1 count=100000 status=none; "
+                             "trap '' TERM; echo ready >&2; exec 2>/dev/null; sleep 5"});
+  ASSERT_TRUE(recorder.wait_for("ready"));
+  recorder.signal(SIGTERM);
+  recorder.signal(SIGHUP);
+  recorder.signal(SIGINT);
+  const RunResult result = recorder.finish();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_GE(number_after(result.err, "events"), 400000U) << "4 events per byte";
+  EXPECT_TRUE(fs::exists(file_));
+}
+
+TEST_F(Record, what_a_killed_recorder_left_is_removed_by_the_next) {
+  {
+    test::Background killed({SKBTRAIL_BINARY, "record", "-o", file_.string()});
+    ASSERT_TRUE(killed.wait_for("Ctrl-C stops"));
+    killed.signal(SIGKILL);
+    killed.finish();
+  }
+  ASSERT_EQ(left_over().size(), 1U);
+  const std::string name = left_over().front();
+  const RunResult result = record({"-e", "irq:*"}, {"true"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("removed " + (kInstances / name).string()));
+  EXPECT_FALSE(fs::exists(kInstances / name));
+}
+
+TEST_F(Record, a_pattern_leaves_out_events_without_the_field_of_its_filter) {
+  const RunResult result = record({"-e", "net:netif_receive_skb*:len > 0"}, kTraffic);
+  EXPECT_EQ(result.status, 7) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("net:netif_receive_skb_list_exit"));
+  EXPECT_GT(events_in(file_), 0U);
+  EXPECT_EQ(record({"-e", "net:netif_receive_skb*:nofield > 0"}, kTraffic).status, 2);
+}
+
+// To make the table of task names smaller empties it.
+TEST_F(Record, the_first_to_end_leaves_the_task_names_of_the_others) {
+  const std::string size = test::read_file("/sys/kernel/tracing/saved_cmdlines_size");
+  test::Background first({SKBTRAIL_BINARY, "record", "-e", "irq:*", "-o", file_.string()});
+  ASSERT_TRUE(first.wait_for("Ctrl-C stops"));
+  test::Background second(
+      {SKBTRAIL_BINARY, "record", "-e", "sched:*", "-o", (folder_ / "second.dat").string()});
+  ASSERT_TRUE(second.wait_for("Ctrl-C stops"));
+  const std::string enlarged = test::read_file("/sys/kernel/tracing/saved_cmdlines_size");
+  first.signal(SIGINT);
+  EXPECT_THAT(first.finish().err, HasSubstr("another recording needs it"));
+  EXPECT_EQ(test::read_file("/sys/kernel/tracing/saved_cmdlines_size"), enlarged);
+  second.signal(SIGINT);
+  EXPECT_EQ(second.finish().status, 0);
+  std::ofstream("/sys/kernel/tracing/saved_cmdlines_size") << size;
+}
 
 // As in a script: `skbtrail record & ... kill -INT $!`. Shells start such a job with SIGINT
 // ignored.
@@ -401,12 +469,16 @@ TEST_F(Record, a_full_disk_ends_it_with_a_whole_file) {
                  "\"$@\" -o full.dat -e 'raw_syscalls:*' -- "
                  "dd if=/dev/zero of=/dev/shm/skbtrail-zeros bs=1 count=4000000 status=none; "
                  "status=$?; rm -f /dev/shm/skbtrail-zeros; "
-                 "trace-cmd report full.dat | grep -cE ' \\[[0-9]{3}\\] '; exit $status",
+                 "trace-cmd report full.dat | grep -cE ' \\[[0-9]{3}\\] '; "
+                 "${1} report full.dat; exit $status",
                  "-", folder_.path().string(), SKBTRAIL_BINARY, "record"});
   if (result.status == 99) GTEST_SKIP() << "no mount namespaces here: " << result.err;
   EXPECT_EQ(result.status, 1) << result.err;
   EXPECT_THAT(result.err, HasSubstr("No space left on device"));
   EXPECT_EQ(std::stoull("0" + result.out), number_after(result.err, "events"));
+  // The capture says it too, with the same number.
+  EXPECT_EQ(number_after(result.out, "LOST"), number_after(result.err, "lost"));
+  EXPECT_THAT(result.out, HasSubstr("STOPPED   early"));
 }
 
 TEST_F(Record, the_size_of_the_task_name_table_is_put_back) {

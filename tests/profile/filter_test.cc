@@ -34,6 +34,9 @@ TEST(Filter, tasks_on_the_fields_that_name_one) {
   EXPECT_EQ(compose_filter("sched", kSwitchFields, "", task), "prev_pid == 7 || next_pid == 7");
   EXPECT_EQ(compose_filter("sched", Names{"pid"}, "", task), "pid == 7");
   EXPECT_EQ(compose_filter("syscalls", Names{"common_pid", "fd"}, "", task), "common_pid == 7");
+  // The threads of a process: the kernel takes one page of filter.
+  EXPECT_EQ(compose_filter("sched", Names{"pid"}, "", {{}, {12, 7, 5, 6, 11, 20, 7}}),
+            "(pid >= 5 && pid <= 7) || pid == 11 || pid == 12 || pid == 20");
   EXPECT_EQ(compose_filter("net", kNetFields, "", task), "");
 }
 

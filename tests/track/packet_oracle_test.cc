@@ -1050,7 +1050,7 @@ class Oracle {
     for (Index i = wake + 1; i < copy; ++i) {
       if (at(i).kind != Kind::sched_switch || at(i).pid != way.reader) continue;
       way.stages[Stage::run] = i;
-      if (woke_reader) break;
+      if (way.stages.contains(Stage::wake)) break;  // later ones give back what was taken from it
     }
     for (Index i = copy + 1; i < events_.size(); ++i) {
       if (at(i).kind != Kind::call_exit || at(i).header.pid != way.reader) continue;
