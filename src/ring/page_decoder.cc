@@ -23,7 +23,8 @@ std::uint64_t missed_count(std::uint64_t commit, std::span<const std::uint8_t> p
   if ((commit & kMissedStored) == 0 || at + sizeof(std::uint64_t) > page.size()) {
     return kLostUnknown;
   }
-  return load<std::uint64_t>(page.data() + at);
+  const std::uint64_t count = load<std::uint64_t>(page.data() + at);
+  return count == 0 ? kLostUnknown : count;  // the flag says that some were
 }
 
 Nanoseconds absolute_time(std::uint64_t stamp, Nanoseconds previous) {

@@ -148,6 +148,12 @@ TEST(PageDecoder, missed_events_without_a_count_are_unknown) {
               ElementsAre(Seen{1, 1, 8, kLostUnknown}));
 }
 
+// The flag says that there were some.
+TEST(PageDecoder, a_count_of_no_missed_events_is_unknown) {
+  EXPECT_THAT(walk(PageBuilder(1).data(0, payload(1)).missed(0)).events,
+              ElementsAre(Seen{1, 1, 8, kLostUnknown}));
+}
+
 TEST(PageDecoder, missed_events_wait_for_the_first_event_behind_a_discarded_one) {
   EXPECT_THAT(walk(PageBuilder(1).discarded(1, 8).data(1, payload(1)).missed(4)).events,
               ElementsAre(Seen{3, 1, 8, 4}));
