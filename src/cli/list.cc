@@ -46,8 +46,14 @@ std::string extent(const Profile& profile, const Result<tracefs::KernelEvents>& 
 
 Result<void> list_profiles() {
   const Folders folders = profile_folders();
+  const std::vector<std::string> names = profile_names(folders);
+  if (names.empty()) {
+    std::string searched;
+    for (const std::filesystem::path& folder : folders) searched += "\n  " + folder.string();
+    return fail(ErrorKind::usage, "there are no profiles\nsearched:{}", searched);
+  }
   const Result<tracefs::KernelEvents> kernel = kernel_events();
-  for (const std::string& name : profile_names(folders)) {
+  for (const std::string& name : names) {
     const Result<Profile> profile = load_profile(name, folders);
     if (!profile) {
       say(fmt::format("skbtrail: {}\n", profile.error().message));

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "support/files.h"
 #include "support/run.h"
 
 namespace skbtrail {
@@ -52,6 +55,18 @@ TEST(ListArguments, what_cannot_be_listed_is_named) {
   const RunResult result = test::skbtrail({"list", "packets"});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("cannot list 'packets'"));
+}
+
+TEST(ListProfiles, of_no_folder_names_those_that_were_searched) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "bin");
+  std::filesystem::copy_file(SKBTRAIL_BINARY, folder / "bin/skbtrail");
+  const RunResult result = test::run({"env", "XDG_CONFIG_HOME=" + (folder / "config").string(),
+                                      folder / "bin/skbtrail", "list", "profiles"});
+  if (result.status == 0) GTEST_SKIP() << "profiles are installed here: " << result.out;
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("there are no profiles\nsearched:\n  "));
+  EXPECT_THAT(result.err, HasSubstr((folder / "share/skbtrail/filters").string()));
 }
 
 TEST(ListProfiles, shows_the_profiles_of_the_source_tree) {
