@@ -82,6 +82,12 @@ void time_column(Lines& line, Nanoseconds time) {
   append_text(line, {micros.data() + 1, micros.size() - 1});
 }
 
+// "+12.3us"; "-12.3us" for what a damaged capture tells of as before its packet's begin.
+std::string offset_from(Nanoseconds begin, Nanoseconds time) {
+  return time < begin ? fmt::format("-{}", CompactDuration(begin - time).text())
+                      : fmt::format("+{}", CompactDuration(time - begin).text());
+}
+
 // "dropped NO_SOCKET", "unknown, events lost"
 void append_outcome(Lines& line, const track::Packet& packet, const PacketNames& names) {
   const Leg& last = packet.last();
@@ -173,7 +179,7 @@ void write_packet_text(const track::Packet& packet, const PacketNames& names, Pa
       if (time == 0) {
         column(line, "-", 8);
       } else {
-        column(line, fmt::format("+{}", CompactDuration(time - begin).text()), 8);
+        column(line, offset_from(begin, time), 8);
       }
     }
     append_end(line, packet, names);
@@ -188,8 +194,7 @@ void write_packet_text(const track::Packet& packet, const PacketNames& names, Pa
     if (!last.call.empty()) fmt::format_to(std::back_inserter(line), "  {}()", last.call);
     if (last.stages.has(Stage::blocked)) {
       const Nanoseconds slept = last.stages[Stage::blocked];
-      fmt::format_to(std::back_inserter(line), "  slept from {}{} in {}", slept < begin ? '-' : '+',
-                     CompactDuration(slept < begin ? begin - slept : slept - begin).text(),
+      fmt::format_to(std::back_inserter(line), "  slept from {} in {}", offset_from(begin, slept),
                      last.blocked_call.empty() ? "-" : last.blocked_call);
     }
     fmt::format_to(std::back_inserter(line), "  skb={:x}/{}",
@@ -226,10 +231,10 @@ void write_waterfall(const track::Packet& packet, const PacketNames& names, Line
     std::string bar(from, ' ');
     for (std::uint64_t at = from; at < to; ++at) bar += "█";
     if (to == from) bar += i + 1 < points.size() ? "▏" : "◆";
-    fmt::format_to(
-        std::back_inserter(out), "    {:<8} {:<8} {:>8} {:>8} {}\n", name(points[i].stage),
-        points[i].device, fmt::format("+{}", CompactDuration(points[i].time - begin).text()),
-        i + 1 < points.size() ? CompactDuration(until - points[i].time).text() : "", bar);
+    fmt::format_to(std::back_inserter(out), "    {:<8} {:<8} {:>8} {:>8} {}\n",
+                   name(points[i].stage), points[i].device, offset_from(begin, points[i].time),
+                   i + 1 < points.size() ? CompactDuration(until - points[i].time).text() : "",
+                   bar);
   }
 }
 
