@@ -102,6 +102,11 @@ void add_page_damage(const stream::Trace& trace, const std::vector<ring::CpuDama
           fmt::format("{}: {} pages that were never written lie between others; events are missing",
                       trace.stream_name(i), damage[i].unwritten));
     }
+    if (damage[i].runs_back > 0) {
+      facts.damage.push_back(fmt::format("{}: time runs back at page {} ({} pages)",
+                                         trace.stream_name(i), damage[i].first_back,
+                                         damage[i].runs_back));
+    }
     const std::string buffer = stream::shown_name(trace.stream_buffer(i));
     std::vector<std::string>& others = facts.other_buffers;
     if (damage[i].unselected > 0 &&

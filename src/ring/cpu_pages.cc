@@ -15,6 +15,10 @@ std::uint64_t add_loss(std::uint64_t one, std::uint64_t other) {
 // One page with a damaged time stamp must not end the walk.
 constexpr unsigned kPagesBehind = 4;
 
+// The kernel's fast clocks may go back by a few microseconds while their rate is adjusted
+// (ktime_get_mono_fast_ns()).
+constexpr std::uint64_t kClockSlack = 100'000;
+
 }  // namespace
 
 CpuPages::CpuPages(std::span<const std::uint8_t> data, std::uint32_t page_size, CpuId cpu)
@@ -49,6 +53,8 @@ std::size_t CpuPages::next(std::span<RawEvent> events, Tally& tally) {
 
 bool CpuPages::next_page() {
   count_damage(page_.damage());
+  // Not scaled: one clock, whatever it counts.
+  const Nanoseconds before = page_.damage() == PageDamage::none ? page_.time() : 0;
   lost_ = add_loss(lost_, page_.pending_loss());
   page_ = PageDecoder();
   if (ended_) return false;
@@ -58,6 +64,7 @@ bool CpuPages::next_page() {
     const PageDamage damage = page_.start(run_.bytes.subspan(offset, size), cpu_);
     if (damage == PageDamage::none) {
       if (is_unwritten(page_)) continue;
+      check_time(before);
       if (behind_selection(page_)) break;
       attention_ = lost_ != 0 || !handed_out_ || !selection_.takes_all();
       return true;
@@ -126,11 +133,17 @@ bool CpuPages::attend(RawEvent& event) {
   return true;
 }
 
+// `before`: the end of the last page that has events; 0 when there is none to go by.
+void CpuPages::check_time(Nanoseconds before) {
+  if (before < kClockSlack || page_.page_time() >= before - kClockSlack) return;
+  if (damage_.runs_back++ == 0) damage_.first_back = page_index();
+}
+
 void CpuPages::count_damage(PageDamage damage) {
   if (damage == PageDamage::none) return;
   if (damage_.pages++ == 0) {
     damage_.first = damage;
-    damage_.first_page = run_.first_page + (next_page_ == 0 ? 0 : next_page_ - 1);
+    damage_.first_page = page_index();
   }
   lost_ = kLostUnknown;
 }

@@ -22,9 +22,13 @@ struct CpuDamage {
   // Pages without a time stamp before one that has one. The kernel hands out no such page: they
   // were not written before the machine stopped, or somebody zeroed them.
   std::uint64_t unwritten = 0;
+  // Pages that begin before the end of the page before: where a time stamp is damaged. Their events
+  // are there, at times that are wrong.
+  std::uint64_t runs_back = 0;
+  std::uint64_t first_back = 0;  // index of the first of them
   std::uint64_t unselected = 0;  // no damage: good events left out because of Selection::skip
 
-  bool any() const { return pages + unreadable + unwritten > 0; }
+  bool any() const { return pages + unreadable + unwritten + runs_back > 0; }
 };
 
 // One walk: movable, not shared between threads.
@@ -72,6 +76,10 @@ class CpuPages {
   bool is_unwritten(const PageDecoder& page);
   bool behind_selection(const PageDecoder& page);
   void count_damage(PageDamage damage);
+  void check_time(Nanoseconds before);
+  std::uint64_t page_index() const {
+    return run_.first_page + (next_page_ == 0 ? 0 : next_page_ - 1);
+  }
 
   std::unique_ptr<PageSource> source_;  // null: run_ is all there is
   Selection selection_;

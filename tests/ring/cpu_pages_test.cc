@@ -118,6 +118,25 @@ TEST(CpuPages, loss_before_a_page_without_events_is_not_forgotten) {
               ElementsAre(Pair(1, 0), Pair(3, 14)));
 }
 
+// Where one bit of a time stamp has changed.
+TEST(CpuPages, a_page_before_the_end_of_the_last_one_is_damage_of_its_own_kind) {
+  constexpr Nanoseconds kSecond = 1'000'000'000;
+  const auto at = [](Nanoseconds time) {
+    return PageBuilder(time).data(0, payload(1)).data(10, payload(1)).build();
+  };
+  const CpuWalk early = walk_cpu(at(8 * kSecond) + at(9 * kSecond) + at(kSecond) + at(9 * kSecond));
+  EXPECT_EQ(early.events.size(), 8U);
+  EXPECT_EQ(early.damage.runs_back, 1U);
+  EXPECT_EQ(early.damage.first_back, 2U);
+  EXPECT_EQ(early.damage.pages, 0U);
+  EXPECT_TRUE(early.damage.any());
+  const CpuWalk late = walk_cpu(at(kSecond) + at(90 * kSecond) + at(2 * kSecond) + at(3 * kSecond));
+  EXPECT_EQ(late.damage.runs_back, 1U);
+  EXPECT_EQ(late.damage.first_back, 2U);
+  // Clocks of the kernel that are adjusted go back as well.
+  EXPECT_FALSE(walk_cpu(at(kSecond) + at(kSecond + 10) + at(kSecond - 5000)).damage.any());
+}
+
 TEST(CpuPages, a_short_tail_is_damage_when_it_cuts_off_events) {
   const CpuWalk header_cut = walk_cpu(page(1) + page(2).substr(0, 10));
   EXPECT_THAT(header_cut.events, ElementsAre(Pair(1, 0)));
