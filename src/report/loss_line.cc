@@ -3,6 +3,22 @@
 #include "base/human.h"
 
 namespace skbtrail::report {
+namespace {
+
+// "12 events, 3 gaps", "at least 12 events, 3 gaps, 1 of unknown size".
+std::string extent_of_loss(const track::CaptureFacts& facts) {
+  std::string text = fmt::format("{} events", human_count(facts.lost()));
+  if (facts.gaps_of_unknown_size > 0) {
+    text = facts.lost() == 0 ? "an unknown number of events" : "at least " + text;
+  }
+  text += fmt::format(", {} gaps", human_count(facts.gap_count));
+  if (facts.gaps_of_unknown_size > 0) {
+    text += fmt::format(", {} of unknown size", human_count(facts.gaps_of_unknown_size));
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string missed_calls(const track::CaptureFacts& facts) {
   std::string text;
@@ -22,8 +38,7 @@ void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
   if (facts.lossless()) {
     out.write("# lost: nothing\n");
   } else {
-    out.print("# LOST: {} events, {} gaps\n", human_count(facts.lost()),
-              human_count(facts.gap_count));
+    out.print("# LOST: {}\n", extent_of_loss(facts));
   }
   if (facts.stopped_early) {
     out.write("# STOPPED EARLY: the recorder could not go on, as with a full disk\n");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,12 @@
 
 namespace skbtrail::track {
 
+// The most there is when the sum is greater: damaged counters must not add up to nothing.
+inline std::uint64_t add_lost(std::uint64_t sum, std::uint64_t more) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  return more > kMost - sum ? kMost : sum + more;
+}
+
 // The kernel's own counters for one CPU's buffer, at the end of the recording.
 struct CpuLossCounters {
   CpuId cpu = 0;
@@ -21,7 +28,9 @@ struct CpuLossCounters {
   std::uint64_t dropped = 0;         // dropped because the buffer was full (overwrite off)
   std::uint64_t unread = 0;          // left in the buffer when the recording stopped early
 
-  std::uint64_t total() const { return overrun + commit_overrun + dropped + unread; }
+  std::uint64_t total() const {
+    return add_lost(add_lost(overrun, commit_overrun), add_lost(dropped, unread));
+  }
 };
 
 struct EventCount {
@@ -64,7 +73,7 @@ struct CaptureFacts {
   // in the pages), the gaps know more when the counters were read too early: trace-cmd does.
   std::uint64_t lost() const {
     std::uint64_t counted = 0;
-    for (const CpuLossCounters& cpu : counters) counted += cpu.total();
+    for (const CpuLossCounters& cpu : counters) counted = add_lost(counted, cpu.total());
     return counted > lost_in_gaps ? counted : lost_in_gaps;
   }
   bool lossless() const { return lost() == 0 && gap_count == 0; }
@@ -85,7 +94,7 @@ class LossTracker {
     if (window.events == kLostUnknown) {
       ++facts_.gaps_of_unknown_size;
     } else {
-      facts_.lost_in_gaps += window.events;
+      facts_.lost_in_gaps = add_lost(facts_.lost_in_gaps, window.events);
     }
     if (facts_.gaps.size() < CaptureFacts::kMaxGaps) facts_.gaps.push_back(window);
   }

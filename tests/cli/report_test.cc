@@ -104,6 +104,41 @@ TEST(MissedProbes, what_makes_no_sense_is_left_out) {
   EXPECT_EQ(skbtrail({"report", "--strict", file}).status, 0);
 }
 
+// One page, whose end says that events before it are missing.
+std::string with_loss(PageBuilder page, const std::vector<std::string>& counters) {
+  tracedat::CaptureText text;
+  text.cpu_count = 1;
+  text.clock = "mono";
+  for (const std::string& lines : counters) {
+    text.options.push_back({tracedat::OptionId::cpustat, lines});
+  }
+  const auto layout = tracedat::lay_out(text, {{0, 4096}}, tracedat::FileVersion::v7);
+  return layout ? layout->head + page.data(0, payload(7)).build() : std::string();
+}
+
+TEST(Loss, of_unknown_size_is_not_none) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "lost.dat";
+  write_file(file, with_loss(PageBuilder(1).missed(), {}));
+  EXPECT_THAT(skbtrail({"packets", file}).out,
+              HasSubstr("# LOST: an unknown number of events, 1 gaps, 1 of unknown size\n"));
+  write_file(file, with_loss(PageBuilder(1).missed(), {"CPU: 0\noverrun: 5\n"}));
+  EXPECT_THAT(skbtrail({"packets", file}).out,
+              HasSubstr("# LOST: at least 5 events, 1 gaps, 1 of unknown size\n"));
+  write_file(file, with_loss(PageBuilder(1).missed(5), {}));
+  EXPECT_THAT(skbtrail({"packets", file}).out, HasSubstr("# LOST: 5 events, 1 gaps\n"));
+}
+
+TEST(Loss, does_not_add_up_to_nothing) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "lost.dat";
+  const std::string half = "overrun: 9223372036854775808\n";
+  write_file(file, with_loss(PageBuilder(1), {"CPU: 0\n" + half, "CPU: 1\n" + half}));
+  const RunResult result = skbtrail({"packets", "--strict", file});
+  EXPECT_EQ(result.status, 6);
+  EXPECT_THAT(result.out, HasSubstr("# LOST: 18,446,744,073,709,551,615 events"));
+}
+
 TEST_P(ReadingVerb, wrong_words_are_usage_errors) {
   EXPECT_EQ(call({"--format", "xml"}).status, 2);
   EXPECT_EQ(call({"--no-such-option"}).status, 2);
