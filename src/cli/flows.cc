@@ -7,6 +7,7 @@
 #include "cli/packet_walk.h"
 #include "cli/run_verb.h"
 #include "cli/verb.h"
+#include "report/loss_line.h"
 
 namespace skbtrail::cli {
 namespace {
@@ -63,6 +64,7 @@ Result<int> run_flows(const Options& options) {
   if (!series && json) report::write_flows_json(flows, facts, *names, out);
   if (!series && !json) report::write_flows_text(flows, facts, *names, out);
   if (auto written = out.flush(); !written) return pass(written);
+  if (series) report::tell_what_lacks(facts);
   return exit_status(facts, input.strict);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/packet_walk.h"
 #include "cli/run_verb.h"
 #include "cli/verb.h"
+#include "report/loss_line.h"
 
 namespace skbtrail::cli {
 namespace {
@@ -300,6 +301,7 @@ Result<int> run_packets(const Options& options) {
         out);
   }
   if (auto written = out.flush(); !written) return pass(written);
+  if (!text) report::tell_what_lacks(facts);
   return exit_status(facts, options.input.strict);
 }
 

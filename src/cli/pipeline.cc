@@ -208,7 +208,7 @@ track::DropReasons drop_reasons(const stream::EventCatalog& catalog) {
 }
 
 int exit_status(const track::CaptureFacts& facts, bool strict) {
-  if (!facts.damage.empty()) return kDamaged;
+  if (!facts.damage.empty() || facts.undecodable > 0) return kDamaged;
   return strict && !facts.complete() ? kEventsLost : kOk;
 }
 

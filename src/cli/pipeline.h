@@ -25,7 +25,7 @@ track::PacketEvents packet_events(const stream::EventCatalog& catalog);
 
 track::DropReasons drop_reasons(const stream::EventCatalog& catalog);
 
-// Damage is 5; lost events with --strict are 6; else 0.
+// Damage is 5, as are records that cannot be decoded; lost events with --strict are 6; else 0.
 int exit_status(const track::CaptureFacts& facts, bool strict);
 
 }  // namespace skbtrail::cli

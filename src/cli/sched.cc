@@ -12,6 +12,7 @@
 #include "cli/sched_walk.h"
 #include "cli/selection.h"
 #include "cli/verb.h"
+#include "report/loss_line.h"
 #include "report/sched_timehist.h"
 
 namespace skbtrail::cli {
@@ -132,6 +133,7 @@ Result<int> write_timehist(stream::Trace& trace, const Options& options) {
     report::write_timehist_end(writer.lines(), walk.stats(), facts, out);
   }
   if (auto written = out.flush(); !written) return pass(written);
+  if (options.input.format == Format::json) report::tell_what_lacks(facts);
   return exit_status(facts, options.input.strict);
 }
 
@@ -164,14 +166,29 @@ Result<int> write_tables(stream::Trace& trace, const Options& options) {
   return exit_status(facts, options.input.strict);
 }
 
+// All that is said of tasks rests on this one event.
+Result<void> check_switches(const stream::Trace& trace) {
+  const tracedat::FormatText* text = trace.catalog().find(SchedSwitch::name);
+  if (text == nullptr) {
+    return fail(ErrorKind::unsupported,
+                "{} has no sched:sched_switch: record with the profile net or sched",
+                trace.file().path());
+  }
+  const auto format = parse_event_format(text->system, text->text);
+  if (!format) {
+    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(), format.error().message);
+  }
+  const auto decoder = Decoder<SchedSwitch>::bind(*format);
+  if (!decoder) {
+    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(), decoder.error().message);
+  }
+  return {};
+}
+
 Result<int> run_sched(const Options& options) {
   auto trace = open_capture(options.input);
   if (!trace) return pass(trace);
-  if (trace->catalog().find(SchedSwitch::name) == nullptr) {
-    return fail(ErrorKind::unsupported,
-                "{} has no sched:sched_switch: record with the profile net or sched",
-                trace->file().path());
-  }
+  if (auto checked = check_switches(*trace); !checked) return pass(checked);
   return options.output == Output::timehist ? write_timehist(*trace, options)
                                             : write_tables(*trace, options);
 }

@@ -1,5 +1,7 @@
 #include "report/loss_line.h"
 
+#include <unistd.h>
+
 #include "base/human.h"
 
 namespace skbtrail::report {
@@ -48,6 +50,17 @@ void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
     out.print("# MISSED: calls that no kprobe told of: {}\n", missed_calls(facts));
   }
   for (const std::string& line : facts.damage) out.print("# DAMAGED: {}\n", line);
+  for (const std::string& line : facts.disabled) out.print("# DISABLED: {}\n", line);
+  if (facts.undecodable > 0) {
+    out.print("# UNDECODABLE: {} records shorter than their format says\n",
+              human_count(facts.undecodable));
+  }
+}
+
+void tell_what_lacks(const track::CaptureFacts& facts) {
+  if (!facts.lacks_anything()) return;
+  TextWriter out(STDERR_FILENO);
+  write_loss_line(facts, out);
 }
 
 }  // namespace skbtrail::report

@@ -9,8 +9,13 @@
 namespace skbtrail::report {
 
 // "# lost: nothing", or "# LOST: 12 events, 3 gaps"; then a line when CPUs were not read, one when
-// kprobes missed calls, and one for each damage.
+// kprobes missed calls, one for each damage and each event whose format makes no sense, and one
+// when records could not be decoded.
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out);
+
+// The same on standard error for outputs that are a line per packet or switch and nothing else:
+// behind the last line, and only when there is something to say.
+void tell_what_lacks(const track::CaptureFacts& facts);
 
 // "CPUs 1-3: of packets and tasks that were there too this is a part".
 std::string not_read_cpus(const track::CaptureFacts& facts);

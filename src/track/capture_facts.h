@@ -78,6 +78,12 @@ struct CaptureFacts {
   }
   bool lossless() const { return lost() == 0 && gap_count == 0; }
   bool complete() const { return lossless() && missed_probes.empty(); }
+  // Whether its events, as far as they were asked for, are not all that happened, or not all could
+  // be read.
+  bool lacks_anything() const {
+    return !complete() || stopped_early || undecodable > 0 || !cpus_not_read.empty() ||
+           !damage.empty() || !disabled.empty();
+  }
   // Whether this trace does not have an event that the analysis wanted.
   bool lacks(std::string_view event) const {
     return std::find(missing.begin(), missing.end(), event) != missing.end();

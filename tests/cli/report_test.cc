@@ -104,6 +104,45 @@ TEST(MissedProbes, what_makes_no_sense_is_left_out) {
   EXPECT_EQ(skbtrail({"report", "--strict", file}).status, 0);
 }
 
+// Text of the same length in place of another.
+std::string with_text(std::string bytes, const std::string& from, const std::string& to) {
+  const std::size_t at = bytes.find(from);
+  if (at == std::string::npos || from.size() != to.size()) return "";
+  return bytes.replace(at, from.size(), to);
+}
+
+TEST(Formats, that_make_no_sense_are_told_by_every_verb) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "changed.dat";
+  write_file(file, with_text(read_file(data_file("6.12-version6.dat")),
+                             "field:pid_t prev_pid;\toffset:24;\tsize:4;",
+                             "field:pid_t prev_pid;\toffset:24;\tsize:3;"));
+  for (const char* verb : {"cpu", "packets", "syscalls"}) {
+    EXPECT_THAT(skbtrail({verb, file}).out, HasSubstr("# DISABLED: sched:sched_switch")) << verb;
+  }
+  EXPECT_THAT(skbtrail({"cpu", "--format", "json", file}).out,
+              HasSubstr("\"disabled_events\":[\"sched:sched_switch"));
+  const RunResult sched = skbtrail({"sched", file});
+  EXPECT_EQ(sched.status, 4);
+  EXPECT_THAT(sched.err, HasSubstr("sched_switch"));
+  EXPECT_THAT(sched.err, HasSubstr("prev_pid"));
+}
+
+TEST(Records, shorter_than_their_format_are_told_by_every_verb_and_are_damage) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "changed.dat";
+  write_file(file, with_text(read_file(data_file("6.12-version6.dat")),
+                             "field:pid_t prev_pid;\toffset:24;\tsize:4;",
+                             "field:pid_t prev_pid;\toffset:94;\tsize:4;"));
+  for (const char* verb : {"cpu", "packets", "sched"}) {
+    const RunResult result = skbtrail({verb, file});
+    EXPECT_EQ(result.status, 5) << verb;
+    EXPECT_THAT(result.out, ContainsRegex("# UNDECODABLE: [0-9,]+ records shorter")) << verb;
+  }
+  EXPECT_THAT(skbtrail({"cpu", "--format", "json", file}).out,
+              ContainsRegex("\"undecodable_events\":[1-9]"));
+}
+
 // One page, whose end says that events before it are missing.
 std::string with_loss(PageBuilder page, const std::vector<std::string>& counters) {
   tracedat::CaptureText text;
@@ -137,6 +176,22 @@ TEST(Loss, does_not_add_up_to_nothing) {
   const RunResult result = skbtrail({"packets", "--strict", file});
   EXPECT_EQ(result.status, 6);
   EXPECT_THAT(result.out, HasSubstr("# LOST: 18,446,744,073,709,551,615 events"));
+}
+
+// They have no place for it among their lines.
+TEST(Loss, stands_on_standard_error_where_all_output_is_lines) {
+  const std::vector<std::vector<std::string>> outputs{{"packets", "--format", "json"},
+                                                      {"sched", "--timehist", "--format", "json"},
+                                                      {"flows", "--series"},
+                                                      {"flows", "--series", "--format", "json"}};
+  for (std::vector<std::string> words : outputs) {
+    words.push_back(data_file("6.12-lost_on_purpose.dat"));
+    EXPECT_THAT(skbtrail(words).err, ContainsRegex("^# LOST: ")) << words[0];
+    words.back() = data_file("6.12-version6.dat");
+    EXPECT_THAT(skbtrail(words).err, IsEmpty()) << words[0];
+    words.insert(words.end() - 1, {"--cpu", "1"});
+    EXPECT_THAT(skbtrail(words).err, HasSubstr("\n# NOT READ: CPU 0")) << words[0];
+  }
 }
 
 TEST_P(ReadingVerb, wrong_words_are_usage_errors) {
