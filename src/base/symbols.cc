@@ -8,6 +8,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/printable.h"
+
 namespace skbtrail {
 namespace {
 
@@ -105,7 +107,7 @@ std::string Symbols::look_up(std::uint64_t address) const {
     return fmt::format("{:#x}", address);
   }
   const std::string_view name = nearest.name.substr(0, nearest.name.find_first_of("\t "));
-  return fmt::format("{}+{:#x}", name, address - nearest.address);
+  return fmt::format("{}+{:#x}", printable(name), address - nearest.address);
 }
 
 }  // namespace skbtrail

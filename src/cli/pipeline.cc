@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/printable.h"
 #include "cli/exit_status.h"
 
 namespace skbtrail::cli {
@@ -148,6 +149,18 @@ void add_missing(std::initializer_list<stream::Dispatcher*> dispatchers,
   }
 }
 
+// All that stands there in the capture's own words, or its path's.
+void make_printable(track::CaptureFacts& facts) {
+  for (std::string* text :
+       {&facts.file, &facts.compression, &facts.buffer, &facts.clock, &facts.uname}) {
+    *text = printable(*text);
+  }
+  for (auto* texts : {&facts.other_buffers, &facts.damage, &facts.missing, &facts.disabled}) {
+    for (std::string& text : *texts) text = printable(text);
+  }
+  for (track::EventCount& event : facts.counts) event.name = printable(event.name);
+}
+
 }  // namespace
 
 track::CaptureFacts start_facts(const stream::Trace& trace) {
@@ -193,6 +206,7 @@ void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispat
   add_counts(trace, census.counts, facts);
   add_undecodable(dispatchers, facts);
   add_missing(dispatchers, facts);
+  make_printable(facts);
 }
 
 track::PacketEvents packet_events(const stream::EventCatalog& catalog) {
@@ -204,7 +218,10 @@ track::DropReasons drop_reasons(const stream::EventCatalog& catalog) {
   const tracedat::FormatText* text = catalog.find(KfreeSkb::name);
   if (text == nullptr) return track::DropReasons();
   const auto format = parse_event_format(text->system, text->text);
-  return format ? track::DropReasons(symbolic_names(*format, "reason")) : track::DropReasons();
+  if (!format) return track::DropReasons();
+  auto names = symbolic_names(*format, "reason");
+  for (auto& [number, name] : names) name = printable(name);
+  return track::DropReasons(std::move(names));
 }
 
 int exit_status(const track::CaptureFacts& facts, bool strict) {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/printable.h"
 #include "event/sched.h"
 #include "skbtrail/event_format.h"
 #include "track/switch_counters.h"
@@ -16,7 +17,10 @@ track::TaskStates task_states(const stream::EventCatalog& catalog) {
   const tracedat::FormatText* text = catalog.find(SchedSwitch::name);
   if (text == nullptr) return track::TaskStates();
   const auto format = parse_event_format(text->system, text->text);
-  return format ? track::TaskStates(flag_names(*format, "prev_state")) : track::TaskStates();
+  if (!format) return track::TaskStates();
+  auto names = flag_names(*format, "prev_state");
+  for (auto& [bit, name] : names) name = printable(name);
+  return track::TaskStates(std::move(names));
 }
 
 track::Kinship kinship(const tracedat::Reader& file) {

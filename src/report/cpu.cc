@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/human.h"
+#include "base/printable.h"
 #include "report/loss_json.h"
 #include "report/loss_line.h"
 
@@ -75,9 +76,9 @@ std::vector<Share> shares(const CpuReport& cpu, const CpuTimes& times) {
                    times.calls[i]});
   }
   for (std::size_t i = 0; i < times.hardirq.size(); ++i) {
-    all.push_back(
-        {fmt::format("hardirq {}", cpu.contexts.handler_name(static_cast<std::uint16_t>(i))),
-         Column::hardirq, times.hardirq[i]});
+    all.push_back({fmt::format("hardirq {}",
+                               printable(cpu.contexts.handler_name(static_cast<std::uint16_t>(i)))),
+                   Column::hardirq, times.hardirq[i]});
   }
   for (std::size_t i = 0; i < times.softirq.size(); ++i) {
     all.push_back(

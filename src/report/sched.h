@@ -114,6 +114,8 @@ void write_latency_text(const SchedReport& report, const track::CaptureFacts& fa
 std::string waker_name(const track::Waker& waker, const track::SchedStats& stats);
 std::string call_name(std::int32_t call, const track::SchedStats& stats);
 // "kworker" of kworker/0:1-events: kernel threads of a kind count as one.
+// What stands for its name; "<...>" when it was never named.
+std::string task_name(const track::TaskLife& life);
 std::string kind_of_task(const track::TaskLife& life);
 
 }  // namespace skbtrail::report

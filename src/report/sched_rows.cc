@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/printable.h"
 #include "report/sched.h"
 #include "track/thread_kind.h"
 
@@ -164,16 +165,12 @@ class RowMaker {
   Nanoseconds worst_wait_ = 0;
 };
 
-std::string shown_name(const track::TaskLife& life) {
-  return life.comm.view().empty() ? "<...>" : std::string(life.comm.view());
-}
-
 SchedRow row_of(const SchedTask& task, const SchedNames& names, const track::CaptureFacts& facts,
                 bool filtered) {
   RowMaker maker(names);
   maker.add(task);
   SchedRow row = maker.row();
-  row.comm = shown_name(*task.life);
+  row.comm = task_name(*task.life);
   row.pid = task.life->pid;
   row.process = names.kinship.process(row.pid);
   row.parent = names.kinship.parent(*task.life);
@@ -219,6 +216,10 @@ void count_others(const SchedNames& names, SchedReport& report) {
 
 }  // namespace
 
+std::string task_name(const track::TaskLife& life) {
+  return life.comm.view().empty() ? "<...>" : printable(life.comm.view());
+}
+
 bool chosen(const track::TaskLife& life, const SchedChoice& choice, const track::Kinship& kinship) {
   if (choice.everything()) return true;
   for (const Pid pid : choice.pids) {
@@ -226,11 +227,11 @@ bool chosen(const track::TaskLife& life, const SchedChoice& choice, const track:
     if (choice.children && kinship.descends(life, pid)) return true;
   }
   return std::any_of(choice.comms.begin(), choice.comms.end(),
-                     [&life](const std::string& comm) { return life.comm.view() == comm; });
+                     [name = task_name(life)](const std::string& comm) { return name == comm; });
 }
 
 std::string kind_of_task(const track::TaskLife& life) {
-  std::string name = life.pid == 0 ? "<idle>" : shown_name(life);
+  std::string name = life.pid == 0 ? "<idle>" : task_name(life);
   if (track::thread_kind(name) == track::ThreadKind::user) return name;
   return name.substr(0, name.find('/'));
 }
@@ -250,7 +251,7 @@ std::string waker_name(const track::Waker& waker, const track::SchedStats& stats
       return "hard irq";
     case track::WakerKind::task: {
       const track::TaskLife& life = stats.times().lives()[waker.task];
-      return life.pid == 0 ? "<idle>" : fmt::format("{}:{}", shown_name(life), life.pid);
+      return life.pid == 0 ? "<idle>" : fmt::format("{}:{}", task_name(life), life.pid);
     }
   }
   return "";
@@ -293,7 +294,7 @@ SchedReport make_sched_report(const SchedNames& names, const SchedChoice& choice
     row.kind = group.kind;
     row.pid = group.pid;
     row.sum = maker.row();
-    row.sum.comm = group.name;
+    row.sum.comm = printable(group.name);
     row.sum.proc = sum_of_proc(members);
     report.groups.push_back(std::move(row));
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/human.h"
+#include "base/printable.h"
 #include "report/loss_line.h"
 #include "report/sched.h"
 
@@ -28,7 +29,7 @@ std::string verdict(const std::optional<SchedProc>& proc) {
 }
 
 std::string shown(std::string_view name, std::size_t width) {
-  return std::string(name.substr(0, width));
+  return printable(name.substr(0, width));  // which may end in half a character
 }
 
 void write_line(const SchedRow& row, std::string_view name, std::string_view pid, TextWriter& out) {

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "base/human.h"
+#include "base/printable.h"
 #include "report/loss_line.h"
 
 namespace skbtrail::report {
@@ -21,7 +22,7 @@ std::string shown(bool known, Nanoseconds duration) {
 // "nginx[302]"; a long name gives way to the pid.
 std::string shown_task(const track::TaskLife& life) {
   const std::string pid = fmt::format("[{}]", life.pid);
-  return std::string(life.comm.view().substr(0, kTaskWidth - pid.size())) + pid;
+  return printable(life.comm.view().substr(0, kTaskWidth - pid.size())) + pid;
 }
 
 json::value number(bool known, Nanoseconds duration) {
@@ -82,7 +83,7 @@ void TimehistWriter::write_text(const track::SwitchLine& line, std::uint64_t pac
       shown(off, off ? line.off->blocked_ns + line.off->runnable_ns : 0),
       shown(off, off ? line.off->runnable_ns : 0),
       shown(line.ran.has_value(), line.ran ? line.ran->run_ns : 0), states_.name(line.prev_state),
-      call_name(line.call, *stats_), woken.substr(0, kWakerWidth));
+      call_name(line.call, *stats_), printable(woken.substr(0, kWakerWidth)));
   text.resize(text.find_last_not_of(' ') + 1);
   out_.print("{}\n", text);
 }
@@ -93,7 +94,7 @@ void TimehistWriter::write_json(const track::SwitchLine& line, std::uint64_t pac
       {"time_ns", line.time},
       {"cpu", line.cpu},
       {"pid", line.task->pid},
-      {"comm", line.task->comm.view()},
+      {"comm", printable(line.task->comm.view())},
       {"next_pid", line.next->pid},
       {"blocked_ns", number(off, off ? line.off->blocked_ns : 0)},
       {"runnable_ns", number(off, off ? line.off->runnable_ns : 0)},

@@ -6,6 +6,7 @@
 #include "base/human.h"
 #include "report/loss_json.h"
 #include "report/loss_line.h"
+#include "report/sched.h"
 
 namespace skbtrail::report {
 namespace {
@@ -26,9 +27,8 @@ std::vector<const CallStats*> by_cost(const TaskCalls& task) {
   return calls;
 }
 
-std::string_view comm(const TaskCalls& task) {
-  const std::string_view name = task.life->comm.view();
-  return name.empty() ? "<...>" : name;
+std::string comm(const TaskCalls& task) {
+  return task_name(*task.life);
 }
 
 // "12.3K": human_bytes() for a narrow column.

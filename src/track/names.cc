@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "base/printable.h"
+
 namespace skbtrail::track {
 
 DeviceId Devices::find_or_add(Text text, Nanoseconds now) {
@@ -20,7 +22,7 @@ DeviceId Devices::find_or_add_name(std::string_view name, Nanoseconds now) {
   if (names_.size() > 0xffff) return DeviceId{0xffff};
   const DeviceId id{static_cast<std::uint16_t>(names_.size())};
   const std::string_view kept = storage_.emplace_back(name);
-  names_.push_back(kept);
+  names_.push_back(is_printable(kept) ? kept : storage_.emplace_back(printable(kept)));
   first_seen_.push_back(now);
   ids_.emplace(kept, id);
   return id;
@@ -35,7 +37,9 @@ Comms::Comms(std::string_view cmdlines) {
     const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
     if (error != std::errc{} || after == line.data() + line.size()) continue;
     line.remove_prefix(static_cast<std::size_t>(after - line.data()) + 1);
-    names_.emplace(pid, line.substr(0, line.find('\0')));
+    std::string_view name = line.substr(0, line.find('\0'));
+    if (!is_printable(name)) name = changed_.emplace_back(printable(name));
+    names_.emplace(pid, name);
   }
 }
 

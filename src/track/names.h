@@ -39,6 +39,7 @@ class Devices {
     return find_or_add(name, now);
   }
 
+  // As it can be printed (base/printable.h).
   std::string_view name(DeviceId id) const { return names_[static_cast<std::size_t>(id)]; }
   Nanoseconds first_seen(DeviceId id) const { return first_seen_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return names_.size(); }
@@ -95,16 +96,20 @@ class Devices {
   std::deque<std::string> storage_;
 };
 
-// pid -> comm, from the trace's saved command lines ("pid comm" per line; the last name a pid had).
+// pid -> comm, from the trace's saved command lines ("pid comm" per line; the last name a pid had),
+// as it can be printed (base/printable.h).
 class Comms {
  public:
   explicit Comms(std::string_view cmdlines = {});
+  Comms(const Comms&) = delete;
+  Comms& operator=(const Comms&) = delete;
 
   // "<idle>" for pid 0, "<...>" for a pid nobody named, as trace-cmd prints them.
   std::string_view name(Pid pid) const;
 
  private:
   boost::unordered_flat_map<Pid, std::string_view> names_;
+  std::deque<std::string> changed_;  // the few that could not be printed as they are
 };
 
 }  // namespace skbtrail::track

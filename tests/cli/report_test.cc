@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 
+#include "base/printable.h"
 #include "support/files.h"
 #include "support/page_builder.h"
 #include "support/run.h"
@@ -192,6 +194,43 @@ TEST(Loss, stands_on_standard_error_where_all_output_is_lines) {
     words.insert(words.end() - 1, {"--cpu", "1"});
     EXPECT_THAT(skbtrail(words).err, HasSubstr("\n# NOT READ: CPU 0")) << words[0];
   }
+}
+
+// A task may call itself what it likes (prctl(2)).
+TEST(Names, reach_neither_the_terminal_nor_json_as_they_are) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "named.dat";
+  std::string bytes = read_file(data_file("6.12-nginx_small_veth.dat"));
+  for (std::size_t at = 0; (at = bytes.find("nginx", at)) != std::string::npos;) {
+    bytes.replace(at, 5, "\xff\x1b[1m");
+  }
+  write_file(file, bytes);
+  const std::vector<std::vector<std::string>> outputs{{"report"},
+                                                      {"packets"},
+                                                      {"packets", "--wide"},
+                                                      {"netdev-times"},
+                                                      {"drops"},
+                                                      {"flows"},
+                                                      {"sched"},
+                                                      {"sched", "--latency"},
+                                                      {"sched", "--details"},
+                                                      {"syscalls"},
+                                                      {"sched", "--timehist"},
+                                                      {"cpu"}};
+  for (std::vector<std::string> words : outputs) {
+    for (const char* format : {"text", "json"}) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"--format", format, file});
+      const RunResult result = skbtrail(all);
+      EXPECT_EQ(result.status, 0) << result.err;
+      std::istringstream lines(result.out);
+      for (std::string line; std::getline(lines, line);) {
+        ASSERT_TRUE(is_printable(line)) << words.back() << " " << format << ": " << line;
+      }
+    }
+  }
+  EXPECT_THAT(skbtrail({"sched", file}).out, HasSubstr("\xef\xbf\xbd?[1m"));
+  EXPECT_THAT(skbtrail({"packets", file}).out, HasSubstr("\xef\xbf\xbd?[1m"));
 }
 
 TEST_P(ReadingVerb, wrong_words_are_usage_errors) {

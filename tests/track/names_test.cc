@@ -6,6 +6,8 @@
 #include <random>
 #include <string>
 
+#include "base/printable.h"
+
 namespace skbtrail::track {
 namespace {
 
@@ -30,6 +32,21 @@ TEST(Devices, are_numbered_as_they_turn_up) {
   EXPECT_EQ(devices.size(), 3U);
   EXPECT_EQ(devices.name(DeviceId{2}), "eth0");
   EXPECT_EQ(devices.first_seen(DeviceId{2}), 20U);
+}
+
+TEST(Devices, have_names_that_can_be_printed) {
+  Devices devices;
+  const DeviceId device = id(devices, in_event("\x1b[31m"));
+  EXPECT_EQ(devices.name(device), "?[31m");
+  EXPECT_EQ(id(devices, in_event("\x1b[31m")), device);
+  EXPECT_NE(id(devices, in_event("?[31m")), device);
+}
+
+TEST(Comms, have_names_that_can_be_printed) {
+  const Comms comms("7 \xff\x1b[31m\n8 nginx\n9 b\xc3\xbcro\n");
+  EXPECT_EQ(comms.name(7), "\xef\xbf\xbd?[31m");
+  EXPECT_EQ(comms.name(8), "nginx");
+  EXPECT_EQ(comms.name(9), "b\xc3\xbcro");
 }
 
 // Names of every length there can be and of some there cannot, each beside those that differ from
@@ -59,7 +76,7 @@ TEST(Devices, names_that_differ_in_one_letter_are_two) {
     const DeviceId number = id(devices, bytes);
     const auto [known, added] = expected.emplace(name, number);
     ASSERT_EQ(known->second, number) << name;
-    ASSERT_EQ(devices.name(number), name);
+    ASSERT_EQ(devices.name(number), printable(name));
     if (added) {
       ASSERT_EQ(static_cast<std::size_t>(number), expected.size());
     }
