@@ -144,7 +144,7 @@ class Choice {
   // How long the packet, or the interval asked for, took, where that matters; nothing when it is
   // not wanted.
   std::optional<Nanoseconds> operator()(const track::Packet& packet,
-                                        const report::PacketNames& names) const {
+                                        const report::PacketNames& names) {
     if (!fits(packet, names)) return std::nullopt;
     if (!options_.interval && !options_.slower && !options_.top) return 0;
     Nanoseconds from = 0;
@@ -153,6 +153,7 @@ class Choice {
       from = packet.stage(options_.interval->from);
       to = packet.stage(options_.interval->to);
       if (from == 0 || to == 0 || to < from) return std::nullopt;
+      ++with_interval_;
     } else {
       from = packet.begin();
       to = packet.end();
@@ -161,6 +162,7 @@ class Choice {
     if (options_.slower && took < *options_.slower) return std::nullopt;
     return took;
   }
+  std::uint64_t with_interval() const { return with_interval_; }
 
  private:
   template <class Fits>
@@ -195,6 +197,7 @@ class Choice {
   }
 
   const Options& options_;
+  std::uint64_t with_interval_ = 0;
 };
 
 // Packets end in another order than they came, and came in another order than they began.
@@ -226,6 +229,8 @@ class Printer : public track::PacketSink {
   }
 
   std::uint64_t packets() const { return packets_; }
+  // That have both stages of --stage, in this order.
+  std::uint64_t with_interval() const { return choice_.with_interval(); }
   std::uint64_t printed() const { return options_.top ? slowest_.size() : printed_; }
 
  private:
@@ -276,6 +281,17 @@ class Printer : public track::PacketSink {
   std::uint64_t printed_ = 0;
 };
 
+// A stage that nobody saw is an event that was not recorded, or that this kernel does not have.
+void explain_nothing(const Options& options, const track::CaptureFacts& facts, TextWriter& out) {
+  const auto& [from, to] = *options.interval;
+  out.print("# no packet chosen has the stages {} and {}, in this order", name(from), name(to));
+  const bool ready = from == Stage::ready || to == Stage::ready;
+  if (ready && facts.lacks("sock:sk_data_ready")) {
+    out.write(": this capture has no\n# sock:sk_data_ready (Linux 6.3); --stage proto:run is near");
+  }
+  out.write("\n");
+}
+
 Result<int> run_packets(const Options& options) {
   auto trace = open_capture(options.input);
   if (!trace) return pass(trace);
@@ -293,6 +309,7 @@ Result<int> run_packets(const Options& options) {
   queue.finish();
   printer.finish();
   if (text) {
+    if (options.interval && printer.with_interval() == 0) explain_nothing(options, facts, out);
     const track::PacketTracker& tracker = walk.tracker();
     report::write_packets_summary(
         facts,

@@ -113,7 +113,7 @@ void write_remarks(std::string_view name, const CallStats& call, TextWriter& out
   };
   add(call.restarted, "begun again after a signal");
   add(call.in_gaps, "with lost events inside");
-  add(call.open_at_start, "begun before the capture");
+  add(call.open_at_start, "begun before what was read");
   add(call.open_at_end, "open at its end");
   add(call.never_returned, "that never returned");
   add(call.entry_missing, "without entry");

@@ -4,15 +4,69 @@
 #include <fmt/ranges.h>
 
 #include "cli/pipeline.h"
+#include "cli/task_facts.h"
+#include "track/cpu_account.h"
+#include "track/cpu_context.h"
+#include "track/drop_stats.h"
+#include "track/flow_stats.h"
 #include "track/leg_stats.h"
 #include "track/poll_stats.h"
 #include "track/receive_hunks.h"
+#include "track/sched_stats.h"
+#include "track/syscall_stats.h"
+#include "track/task_times.h"
 
 namespace skbtrail::test {
 namespace {
 
-struct NoPackets : track::PacketSink {
-  void packet(const track::Packet&) override {}
+struct Packets : track::PacketSink {
+  explicit Packets(track::Flows& table) : flows(table, nullptr) {}
+  void packet(const track::Packet& packet) override {
+    flows.packet(packet);
+    drops.packet(packet);
+  }
+  track::FlowStats flows;
+  track::DropStats drops;
+};
+
+// The trackers of `sched`, `cpu` and `syscalls`, in one walk.
+class TaskTrackers {
+ public:
+  explicit TaskTrackers(const stream::Trace& trace)
+      : trace_(trace),
+        comms_(trace.file().cmdlines()),
+        names_(trace.file().uname()),
+        account_(names_),
+        contexts_(comms_, account_),
+        times_(cli::has_wakeups(trace.catalog()), &contexts_),
+        sched_(times_, names_, {}),
+        calls_times_(cli::has_wakeups(trace.catalog()), &contexts_),
+        calls_(calls_times_, names_) {}
+  void subscribe(stream::Dispatcher& events) {
+    contexts_.subscribe(events);
+    account_.watch(contexts_);
+    account_.subscribe(events);
+    sched_.subscribe(events);
+    calls_times_.subscribe(events);
+    calls_.subscribe(events);
+  }
+  void finish(const track::CaptureFacts& facts) {
+    contexts_.finish(facts.first, facts.last, trace_.cpus(), facts.gaps_at_end);
+    sched_.finish(facts.last);
+    calls_times_.finish(facts.last);
+    calls_.finish();
+  }
+
+ private:
+  const stream::Trace& trace_;
+  track::Comms comms_;
+  track::SyscallNames names_;
+  track::CpuAccount account_;
+  track::CpuContexts contexts_;
+  track::TaskTimes times_;
+  track::SchedStats sched_;
+  track::TaskTimes calls_times_;
+  track::SyscallStats calls_;
 };
 struct NoHunks : track::HunkSink {
   void hunk(const track::ReceiveHunk&) override {}
@@ -62,7 +116,8 @@ Analysis analyse(Result<stream::Trace> trace) {
   Symbols symbols(trace->file().kallsyms());
   track::Devices devices;
   track::Flows flows;
-  NoPackets packets;
+  Packets packets(flows);
+  TaskTrackers tasks(*trace);
   NoHunks printed;
   track::PacketTracker tracker(devices, comms, calls, reasons, symbols, flows, packets,
                                cli::packet_events(trace->catalog()));
@@ -75,9 +130,13 @@ Analysis analyse(Result<stream::Trace> trace) {
   stream::Dispatcher events(trace->catalog());
   tracker.subscribe(events);
   polls.subscribe(events);
+  stream::Dispatcher beside(trace->catalog());
+  tasks.subscribe(beside);
   track::CaptureFacts facts = cli::start_facts(*trace);
-  cli::run_events(*trace, {&events}, facts);
+  cli::run_events(*trace, {&events, &beside}, facts);
   tracker.finish();
+  packets.flows.finish();
+  tasks.finish(facts);
   hunks.finish();
   result.events = facts.events;
   result.damage = facts.damage;

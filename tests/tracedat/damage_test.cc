@@ -14,6 +14,7 @@
 // captures share ten thousand flips: more captures take no longer.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -161,6 +162,26 @@ TEST_P(Damage, any_flipped_bit_is_survived) {
   EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
   EXPECT_LT(peak_kilobytes(), 2L << 20);
   std::cout << GetParam().filename() << " flips: " << tally_ << "\n";
+}
+
+// Values that single bits never become and that mean something to a tracker: nobody, no address,
+// the ends of a number.
+TEST_P(Damage, overwritten_words_are_survived) {
+  constexpr std::array<std::uint32_t, 5> kValues{0, 0xffffffff, 0x80000000, 0x7fffffff, 0xffff};
+  constexpr int kWords = 48;  // at a time
+  std::mt19937 random(32);
+  const std::size_t rounds = full() ? 4'000 : 2'000 / test::captures().size();
+  for (std::size_t round = 0; round < rounds; ++round) {
+    Bytes bytes = bytes_;
+    const std::uint32_t value = kValues[round % kValues.size()];
+    for (int word = 0; word < kWords; ++word) {
+      std::memcpy(&bytes[random() % (bytes.size() / 4) * 4], &value, sizeof value);
+    }
+    SCOPED_TRACE("round " + std::to_string(round));
+    try_one(bytes, whole_, tally_);
+  }
+  EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
+  std::cout << GetParam().filename() << " words: " << tally_ << "\n";
 }
 
 TEST_P(Damage, zeroed_pages_and_noise_are_survived) {
