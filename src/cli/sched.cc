@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/packet_walk.h"
 #include "cli/run_verb.h"
 #include "cli/sched_walk.h"
@@ -176,11 +177,13 @@ Result<void> check_switches(const stream::Trace& trace) {
   }
   const auto format = parse_event_format(text->system, text->text);
   if (!format) {
-    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(), format.error().message);
+    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(),
+                printable(format.error().message));
   }
   const auto decoder = Decoder<SchedSwitch>::bind(*format);
   if (!decoder) {
-    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(), decoder.error().message);
+    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(),
+                printable(decoder.error().message));
   }
   return {};
 }
