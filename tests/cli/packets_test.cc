@@ -40,7 +40,7 @@ TEST(PacketsVerb, a_stage_that_no_packet_has_is_explained) {
         .out;
   };
   EXPECT_THAT(stages("6.1-nginx_small_veth.dat", "ready:run"),
-              testing::HasSubstr("no sock:sk_data_ready"));
+              testing::HasSubstr("sock:sk_data_ready (Linux 6.3)"));
   EXPECT_THAT(stages("6.12-nginx_small_veth.dat", "run:ready"),
               testing::HasSubstr("no packet chosen has the stages run and ready"));
   EXPECT_THAT(stages("6.12-nginx_small_veth.dat", "ready:run"),
