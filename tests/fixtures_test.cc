@@ -143,7 +143,7 @@ std::vector<json::object> reports_of(const fs::path& capture) {
   return reports;
 }
 
-std::uint64_t number_at(const json::value& document, const std::string& pointer) {
+std::uint64_t json_number(const json::value& document, const std::string& pointer) {
   return document.at_pointer(pointer).to_number<std::uint64_t>();
 }
 
@@ -220,7 +220,7 @@ class Fixture : public ::testing::TestWithParam<fs::path> {
       for (const json::value& one : report.at("devices").as_array()) {
         const json::object& object = one.as_object();
         if (object.at("name").as_string() != device) continue;
-        packets += number_at(object.at(direction), "/packets");
+        packets += json_number(object.at(direction), "/packets");
       }
     }
     return packets;
@@ -280,15 +280,15 @@ TEST_P(Fixture, events_and_loss) {
   std::uint64_t lost = 0;
   for (const json::object& report : reports()) {
     const json::value capture = report.at("capture");
-    events += number_at(capture, "/events");
-    lost += number_at(capture, "/lost_events");
+    events += json_number(capture, "/events");
+    lost += json_number(capture, "/lost_events");
     // trace-cmd writes "local" for the clock of a named buffer, whatever its clock is.
     if (capture.at("buffer").as_string().empty()) {
       EXPECT_EQ(capture.at("clock").as_string(), truth.clock);
     }
     EXPECT_THAT(std::string(capture.at("uname").as_string()), testing::HasSubstr(truth.kernel));
     EXPECT_TRUE(capture.at("damage").as_array().empty());
-    EXPECT_EQ(number_at(capture, "/undecodable_events"), 0U);
+    EXPECT_EQ(json_number(capture, "/undecodable_events"), 0U);
   }
   EXPECT_EQ(events, truth.events);
   EXPECT_EQ(lost, truth.lost);
@@ -312,7 +312,7 @@ TEST_P(Fixture, packets_sum_up) {
     for (const auto& outcome : packets.at("outcomes").as_object()) {
       ends += outcome.value().to_number<std::uint64_t>();
     }
-    EXPECT_EQ(ends, number_at(packets, "/births")) << direction;
+    EXPECT_EQ(ends, json_number(packets, "/births")) << direction;
   }
 }
 
@@ -336,11 +336,11 @@ TEST_P(Fixture, packets_of_all_devices_together) {
   }
   const json::object& report = reports()[0];
   const json::value& packets = report.at("packets");
-  expect_counted(number_at(packets, "/rx/births"), received, "received");
+  expect_counted(json_number(packets, "/rx/births"), received, "received");
   std::uint64_t taken =
-      number_at(packets, "/tx/births") - number_at(packets, "/tx/outcomes/dropped");
+      json_number(packets, "/tx/births") - json_number(packets, "/tx/outcomes/dropped");
   for (const json::value& device : report.at("offloads").as_array()) {
-    taken += number_at(device, "/segments") - number_at(device, "/segmented");
+    taken += json_number(device, "/segments") - json_number(device, "/segmented");
   }
   expect_counted(taken, sent, "sent");
 }
@@ -353,7 +353,7 @@ TEST_P(Fixture, packets_into_the_stack) {
   }
   expect_counted(all(seen().received) + by_silent_devices, sum(truth.processed),
                  "netif_receive_skb");
-  expect_counted(number_at(reports()[0].at("packets"), "/rx/outcomes/forwarded"),
+  expect_counted(json_number(reports()[0].at("packets"), "/rx/outcomes/forwarded"),
                  static_cast<std::uint64_t>(truth.snmp_total("Ip.ForwDatagrams")), "forwarded");
 }
 
@@ -444,9 +444,9 @@ std::string readme_row(const fs::path& capture) {
   const json::object report = report_of(capture, "");
   return fmt::format(
       "| {} | {} | {} | {} | {} | {} | {} | {} |\n", capture.stem().string(), truth.kernel,
-      truth.about, container(*reader, truth), number_at(report, "/capture/events"),
-      number_at(report, "/capture/lost_events"), number_at(report, "/packets/rx/births"),
-      number_at(report, "/packets/tx/births"));
+      truth.about, container(*reader, truth), json_number(report, "/capture/events"),
+      json_number(report, "/capture/lost_events"), json_number(report, "/packets/rx/births"),
+      json_number(report, "/packets/tx/births"));
 }
 
 std::string readme() {
