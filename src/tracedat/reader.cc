@@ -104,6 +104,21 @@ Result<void> Reader::read_headers() {
 
 // ------------------------------------------------------------------------------- both versions
 
+// A lying table can be wrong in thousands of its entries. The first lines tell people enough; the
+// last one is the number of those that follow.
+void Reader::note(std::string message) {
+  constexpr std::size_t kMostLines = 20;
+  if (std::find(damage_.begin(), damage_.end(), message) != damage_.end()) return;
+  if (damage_.size() < kMostLines) return damage_.push_back(std::move(message));
+  if (damage_not_listed_++ > 0) damage_.pop_back();
+  damage_.push_back(fmt::format("and {} more", damage_not_listed_));
+}
+
+// What the whole report rests on: however long the list is, it stands in it.
+void Reader::note_first(std::string message) {
+  damage_.insert(damage_.begin(), std::move(message));
+}
+
 void Reader::read_option(OptionId id, ByteReader option) {
   switch (id) {
     case OptionId::buffer:
@@ -312,7 +327,7 @@ void Reader::recover_data() {
     found.cpus.push_back({static_cast<CpuId>(found.cpus.size()), range, compression, file()});
     size += range.size();
   }
-  note(
+  note_first(
       fmt::format("RECOVERED: {} bytes of events found at offset {:#x} without a table that says "
                   "whose they are; "
                   "the CPUs are numbered as they lie there, and buffers are not told apart",
@@ -347,7 +362,7 @@ void Reader::read_files_of_a_killed_recorder() {
     found.cpus.push_back({cpu, data->bytes(), Compression::none, data});
   }
   if (found.cpus.empty()) return;
-  note(fmt::format(
+  note_first(fmt::format(
       "RECOVERED: the recorder was stopped before it finished; the events are from {}.cpu*",
       path_));
   buffers_.clear();

@@ -133,7 +133,8 @@ class Reader {
   void recover_data();
   void read_files_of_a_killed_recorder();
   std::uint64_t offset_of(std::span<const std::uint8_t> range) const;
-  void note(std::string message) { damage_.push_back(std::move(message)); }
+  void note(std::string message);
+  void note_first(std::string message);
 
   std::vector<std::unique_ptr<MappedFile>> files_;  // the first is the capture itself
   std::span<const std::uint8_t> bytes_;
@@ -160,6 +161,7 @@ class Reader {
   std::deque<std::vector<std::uint8_t>> decompressed_;
   std::uint64_t decompressed_size_ = 0;
   std::vector<std::string> damage_;
+  std::uint64_t damage_not_listed_ = 0;
 };
 
 }  // namespace skbtrail::tracedat

@@ -90,6 +90,7 @@ void Reader::read_all_v7_sections(std::uint64_t offset) {
     const bool known = id == OptionId::done || id == OptionId::buffer ||
                        (id >= OptionId::strings && id <= kLastSection);
     if (!reader.ok() || !known || size > bytes_.size() - reader.position()) return;
+    if (id == OptionId::done && size == 0) return;  // zeros: options end with one that takes bytes
     if (id != OptionId::buffer && id != OptionId::strings) metadata_end_ = reader.position() + size;
     if (id == OptionId::done && sections_read_.insert(offset).second) {
       if (const auto options = section(offset, id)) read_v7_options(*options);
