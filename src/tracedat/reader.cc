@@ -300,7 +300,7 @@ void Reader::look_for_unclaimed_pages() {
     const auto gap = bytes_.subspan(0, end);
     auto found = find_pages(file(), gap, begin, page_size, ids);
     if (found.empty() && compression_ != Compression::none) {
-      found = find_chains(gap, begin, page_size, compression_);
+      found = find_chains(file(), gap, begin, page_size, compression_);
     }
     if (!found.empty()) {
       return note(fmt::format("at offset {:#x} lie pages that belong to no CPU; they are not read",
@@ -319,7 +319,7 @@ void Reader::recover_data() {
   auto ranges = find_pages(file(), bytes_, metadata_end_, found.page_size, known_ids());
   if (ranges.empty() && compression_ != Compression::none) {
     compression = compression_;
-    ranges = find_chains(bytes_, metadata_end_, found.page_size, compression_);
+    ranges = find_chains(file(), bytes_, metadata_end_, found.page_size, compression_);
   }
   if (ranges.empty()) return;
   std::uint64_t size = 0;

@@ -11,6 +11,28 @@
 namespace skbtrail::tracedat {
 namespace {
 
+// Multiples of the page size at which data may lie: of a hole with terabytes none is looked at.
+class Places {
+ public:
+  Places(const MappedFile* file, std::uint64_t size, std::uint32_t page_size)
+      : file_(file), size_(size), page_size_(page_size), data_end_(file == nullptr ? size : 0) {}
+
+  // The first one at or behind `at`, which is a multiple itself; no less than the size at the end.
+  std::uint64_t next(std::uint64_t at) {
+    if (file_ == nullptr || at + page_size_ <= data_end_) return at;
+    const auto data = file_->next_data(at);
+    if (!data) return size_;
+    data_end_ = data->end;
+    return std::max(at, data->begin / page_size_ * page_size_);
+  }
+
+ private:
+  const MappedFile* file_;
+  std::uint64_t size_;
+  std::uint32_t page_size_;
+  std::uint64_t data_end_;
+};
+
 // The page in which the file ends: the walk counts it as damaged and marks the gap.
 bool is_cut_page(std::span<const std::uint8_t> page, std::uint32_t page_size,
                  std::uint64_t last_stamp) {
@@ -36,15 +58,9 @@ std::vector<std::span<const std::uint8_t>> find_pages(const MappedFile* file,
   std::vector<std::span<const std::uint8_t>> found;
   std::uint64_t last_stamp = ~std::uint64_t{0};
   std::uint64_t cpu_begin = 0;
-  std::uint64_t data_end = file == nullptr ? bytes.size() : 0;
-  for (std::uint64_t at = align_up(begin, page_size); at < bytes.size(); at += page_size) {
-    if (at + page_size > data_end && file != nullptr) {
-      const auto data = file->next_data(at);
-      if (!data) break;
-      at = std::max(at, data->begin / page_size * page_size);
-      if (at >= bytes.size()) break;  // in the hole, and behind it
-      data_end = data->end;
-    }
+  Places places(file, bytes.size(), page_size);
+  for (std::uint64_t at = places.next(align_up(begin, page_size)); at < bytes.size();
+       at = places.next(at + page_size)) {
     const auto page = bytes.subspan(at, std::min<std::uint64_t>(page_size, bytes.size() - at));
     if (!ring::looks_like_page(page, ids) && !is_cut_page(page, page_size, last_stamp)) continue;
     const std::uint64_t stamp = load<std::uint64_t>(page.data());
@@ -59,11 +75,13 @@ std::vector<std::span<const std::uint8_t>> find_pages(const MappedFile* file,
   return found;
 }
 
-std::vector<std::span<const std::uint8_t>> find_chains(std::span<const std::uint8_t> bytes,
+std::vector<std::span<const std::uint8_t>> find_chains(const MappedFile* file,
+                                                       std::span<const std::uint8_t> bytes,
                                                        std::uint64_t begin, std::uint32_t page_size,
                                                        Compression compression) {
   std::vector<std::span<const std::uint8_t>> found;
-  std::uint64_t at = align_up(begin, page_size);
+  Places places(file, bytes.size(), page_size);
+  std::uint64_t at = places.next(align_up(begin, page_size));
   while (at < bytes.size() && found.size() < kMaxCpus) {
     ByteReader reader(bytes, at);
     const auto count = reader.number<std::uint32_t>();
@@ -78,7 +96,7 @@ std::vector<std::span<const std::uint8_t>> find_chains(std::span<const std::uint
       end = reader.position();
     }
     if (end > at) found.push_back(bytes.subspan(at, end - at));
-    at = align_up(std::max(end, at + 1), page_size);
+    at = places.next(align_up(std::max(end, at + 1), page_size));
   }
   return found;
 }

@@ -26,8 +26,9 @@ std::vector<std::span<const std::uint8_t>> find_pages(const MappedFile* file,
                                                       const std::vector<bool>& ids);
 
 // Compressed data of CPUs, one chain of blocks after the other, each at a multiple of the page
-// size.
-std::vector<std::span<const std::uint8_t>> find_chains(std::span<const std::uint8_t> bytes,
+// size. `file` as above.
+std::vector<std::span<const std::uint8_t>> find_chains(const MappedFile* file,
+                                                       std::span<const std::uint8_t> bytes,
                                                        std::uint64_t begin, std::uint32_t page_size,
                                                        Compression compression);
 
