@@ -70,7 +70,8 @@ ring::PageRun CompressedPages::next(bool keep) {
     --blocks_left_;
     const Block block = read_block(reader_);
     if (!reader_.ok()) break;
-    if (!plausible(block, compression_, kMaxBlock) || !decompress(block, compression_, current_)) {
+    if (!plausible(block, compression_, max_block(page_size_)) ||
+        !decompress(block, compression_, current_)) {
       ++unreadable_;
       continue;
     }

@@ -1,6 +1,7 @@
 // The ways in which a CPU's pages are stored.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -55,13 +56,18 @@ class FilePages : public ring::PageSource {
 };
 
 // Compressed: u32 count, then that many blocks (compression.h), each of them whole pages, one run
-// per block. Two blocks lie in memory at a time, each no larger than kMaxBlock. A block that does
+// per block. Two blocks lie in memory at a time, each no larger than max_block(). A block that does
 // not decompress is passed over; where the chain of blocks breaks, the rest is lost.
 class CompressedPages : public ring::PageSource {
  public:
-  // trace-cmd compresses 10 pages at a time (PAGES_IN_CHUNK, trace-output.c, 3.1.6); of the largest
-  // sub-buffers of 6.12, that is 1.3 MB.
-  static constexpr std::uint64_t kMaxBlock = std::uint64_t{16} << 20;
+  // trace-cmd compresses 10 pages at a time (PAGES_IN_CHUNK, trace-output.c, 3.1.6). Every CPU
+  // holds two blocks, and a few hundred bytes expand to megabytes: what a block may take grows with
+  // the page, or a small file with many CPUs takes gigabytes. The least leaves room for chunks of
+  // pages larger than the buffer's own, the most is that of the largest page we take for one.
+  static constexpr std::uint64_t max_block(std::uint32_t page_size) {
+    return std::clamp(std::uint64_t{page_size} * 16, std::uint64_t{256} << 10,
+                      std::uint64_t{16} << 20);
+  }
 
   CompressedPages(std::span<const std::uint8_t> blocks, Compression compression,
                   std::uint32_t page_size);
