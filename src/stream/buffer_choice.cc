@@ -59,8 +59,9 @@ class Joiner {
                          buffer.clock);
     }
     std::vector<bool> ids = seen_ids(file_, buffer);
-    for (const Joined& other : joined_) {
-      if (overlap(other.ids, ids)) return "both hold the same events, which would be counted twice";
+    if (overlap(of_all_, ids)) return "both hold the same events, which would be counted twice";
+    for (std::size_t id = 0; id < kIds; ++id) {
+      if (ids[id]) of_all_[id] = true;
     }
     joined_.push_back({&buffer, std::move(ids)});
     return "";
@@ -74,7 +75,7 @@ class Joiner {
         const bool main = &own == &joined_.front();
         buffer.skip.resize(kIds, false);
         for (std::size_t id = 0; id < kIds; ++id) {
-          buffer.skip[id] = main ? held_by_another(id) : !own.ids[id];
+          buffer.skip[id] = main ? of_all_[id] && !own.ids[id] : !own.ids[id];
         }
       }
       chosen.push_back(std::move(buffer));
@@ -88,13 +89,9 @@ class Joiner {
     std::vector<bool> ids;
   };
 
-  bool held_by_another(std::size_t id) const {
-    return std::any_of(joined_.begin() + 1, joined_.end(),
-                       [id](const Joined& other) { return other.ids[id]; });
-  }
-
   const tracedat::Reader& file_;
-  std::vector<Joined> joined_;
+  std::vector<Joined> joined_;  // no two hold the same id
+  std::vector<bool> of_all_ = std::vector<bool>(kIds);
 };
 
 Result<BufferChoice> choose_named(const tracedat::Reader& file,
