@@ -14,9 +14,21 @@ namespace skbtrail::tracedat {
 namespace {
 
 constexpr std::uint32_t kUsualPageSize = 4096;
+constexpr std::uint32_t kLeastPageSize = 4096;
 
 bool plausible_page_size(std::uint32_t size) {
-  return size >= 4096 && size <= 1U << 20 && (size & (size - 1)) == 0;
+  return size >= kLeastPageSize && size <= 1U << 20 && (size & (size - 1)) == 0;
+}
+
+// Whether pages of this size begin at multiples of it: at an odd one no larger page begins. A page
+// that is damaged hides no other.
+bool pages_of_size(std::span<const std::uint8_t> bytes, std::uint32_t size) {
+  constexpr std::uint64_t kLooks = 8;
+  for (std::uint64_t at = size, i = 0; i < kLooks && at + size <= bytes.size();
+       at += 2 * std::uint64_t{size}, ++i) {
+    if (ring::looks_like_page(bytes.subspan(at, size), {})) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -221,8 +233,9 @@ std::uint64_t Reader::offset_of(std::span<const std::uint8_t> range) const {
   return static_cast<std::uint64_t>(range.data() - bytes_.data());
 }
 
-// Two places of the file tell the size of a page. Where they differ, the pages tell: at the smaller
-// of both sizes a page begins, or none does.
+// Up to two places of the file tell the size of a page, and both may lie. A larger size than the
+// right one hides all pages but the first of each without a word. So the pages tell: the smallest
+// size at which some begin, or else the larger one of both places.
 void Reader::settle_page_size(Buffer& buffer, std::uint32_t other) {
   if (!plausible_page_size(buffer.page_size)) {
     const std::uint32_t assumed = plausible_page_size(other) ? other : kUsualPageSize;
@@ -230,17 +243,19 @@ void Reader::settle_page_size(Buffer& buffer, std::uint32_t other) {
                      buffer.name, buffer.page_size, assumed));
     buffer.page_size = assumed;
   }
-  if (other == buffer.page_size || !plausible_page_size(other)) return;
-  const std::uint32_t small = std::min(other, buffer.page_size);
+  const std::uint32_t largest =
+      plausible_page_size(other) ? std::max(other, buffer.page_size) : buffer.page_size;
+  if (largest == kLeastPageSize) return;
   for (const CpuData& cpu : buffer.cpus) {
-    if (cpu.compression != Compression::none || cpu.stored.size() < 2 * std::size_t{small})
-      continue;
-    const bool fits_small = ring::looks_like_page(cpu.stored.subspan(small, small), {});
-    const std::uint32_t chosen = fits_small ? small : std::max(other, buffer.page_size);
-    if (chosen != buffer.page_size) {
-      note(fmt::format("buffer \"{}\": the pages are of {} bytes, not of {}", buffer.name, chosen,
+    const auto source = pages(buffer, cpu);
+    const auto bytes = source->next(false).bytes;
+    if (bytes.size() < 2 * kLeastPageSize) continue;
+    std::uint32_t size = kLeastPageSize;
+    while (size < largest && !pages_of_size(bytes, size)) size *= 2;
+    if (size != buffer.page_size) {
+      note(fmt::format("buffer \"{}\": the pages are of {} bytes, not of {}", buffer.name, size,
                        buffer.page_size));
-      buffer.page_size = chosen;
+      buffer.page_size = size;
     }
     return;
   }
