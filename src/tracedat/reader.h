@@ -113,6 +113,7 @@ class Reader {
   void read_v7_buffer(ByteReader option);
   void read_all_v7_sections(std::uint64_t offset);
   void read_v7_section(OptionId id, std::uint64_t offset);
+  void check_kallsyms(std::uint64_t offset);
   Result<Section> section(std::uint64_t offset, OptionId expected) const;
   Result<std::span<const std::uint8_t>> content(const Section& section);
 

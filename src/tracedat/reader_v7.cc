@@ -107,7 +107,7 @@ void Reader::read_v7_section(OptionId id, std::uint64_t offset) {
   if (id == OptionId::printk) return;
   if (id == OptionId::kallsyms) {
     symbols_->section = offset;
-    return;
+    return check_kallsyms(offset);
   }
   const auto header = section(offset, id);
   if (!header) return note(header.error().message);
@@ -116,7 +116,33 @@ void Reader::read_v7_section(OptionId id, std::uint64_t offset) {
   ByteReader reader(*bytes);
   if (id == OptionId::ftrace_events) read_ftrace_formats(reader);
   if (id == OptionId::event_formats) read_event_formats(reader);
-  if (id == OptionId::cmdlines) cmdlines_ = reader.text(reader.number<std::uint64_t>());
+  if (id == OptionId::cmdlines) {
+    cmdlines_ = reader.text(reader.number<std::uint64_t>());
+    if (!reader.ok()) note("the names of the tasks are cut off");
+  }
+  // A count or a length that says less than there is.
+  if (id != OptionId::header_info && reader.left() > 0) {
+    note(fmt::format("section {} at offset {:#x} has {} bytes more than its texts take",
+                     static_cast<unsigned>(id), offset, reader.left()));
+  }
+}
+
+// What can be told without decompressing megabytes that most runs do not need.
+void Reader::check_kallsyms(std::uint64_t offset) {
+  const auto header = section(offset, OptionId::kallsyms);
+  if (!header) return note(header.error().message);
+  ByteReader reader(header->body);
+  bool fits = true;
+  if (header->compressed) {
+    const Block block = read_block(reader);
+    fits = compression_ != Compression::none && reader.ok() &&
+           plausible(block, compression_, kMaxMetadata);
+  } else {
+    reader.text(reader.number<std::uint32_t>());
+  }
+  if (!fits || !reader.ok() || reader.left() > 0) {
+    note(fmt::format("the kernel's symbols at offset {:#x} are damaged", offset));
+  }
 }
 
 void Reader::read_v7_buffer(ByteReader option) {
