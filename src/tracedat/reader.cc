@@ -145,8 +145,7 @@ void Reader::read_option(OptionId id, ByteReader option) {
       return note(fmt::format("option {} does not belong into a version 6 file",
                               static_cast<unsigned>(id)));
     case OptionId::cpucount:
-      cpu_count_ = option.number<std::uint32_t>();
-      return;
+      return read_cpu_count(option);
     case OptionId::tsc2nsec:
       return read_time_scale(option);
     default:
@@ -160,6 +159,14 @@ void Reader::read_option(OptionId id, ByteReader option) {
     if (!clock.empty()) clock_ = clock;
   }
   options_[id] = without_nul(text);
+}
+
+// 0 stands for a number that nothing tells.
+void Reader::read_cpu_count(ByteReader& reader) {
+  cpu_count_ = reader.number<std::uint32_t>();
+  if (cpu_count_ <= kMaxCpus) return;
+  note(fmt::format("{} CPUs make no sense", cpu_count_));
+  cpu_count_ = 0;
 }
 
 // u32 mult, u32 shift, u64 offset. As in trace-cmd the offset is not added

@@ -120,6 +120,7 @@ class Reader {
   void read_option(OptionId id, ByteReader option);
   void read_ftrace_formats(ByteReader& reader);
   void read_event_formats(ByteReader& reader);
+  void read_cpu_count(ByteReader& reader);
   void read_time_scale(ByteReader option);
 
   // The capture itself; null when it lies in memory.

@@ -24,10 +24,11 @@ void Reader::read_v6(ByteReader reader) {
   symbols_->text = reader.text(reader.number<std::uint32_t>());
   reader.text(reader.number<std::uint32_t>());  // printk formats
   cmdlines_ = reader.text(reader.number<std::uint64_t>());
-  cpu_count_ = reader.number<std::uint32_t>();
+  const auto cpu_count = reader.number<std::uint32_t>();
   if (reader.ok()) metadata_end_ = reader.position();
   if (!reader.ok()) return note("the file ends inside its metadata");
-  if (cpu_count_ > kMaxCpus) return note(fmt::format("{} CPUs make no sense", cpu_count_));
+  if (cpu_count > kMaxCpus) return note(fmt::format("{} CPUs make no sense", cpu_count));
+  cpu_count_ = cpu_count;
   Buffer top;
   top.page_size = page_size_;
   read_v6_buffer(reader, std::move(top), true);
