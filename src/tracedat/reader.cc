@@ -60,6 +60,7 @@ Result<Reader> Reader::read(Reader reader) {
   if (!reader.has_data()) reader.recover_data();
   if (!reader.has_data()) reader.read_files_of_a_killed_recorder();
   reader.look_for_unclaimed_pages();
+  reader.look_for_repeated_ids();
   // A capture without events is none to complain about if nothing says that there were some.
   if (reader.buffers_.empty() || (!reader.has_data() && !reader.damage_.empty())) {
     std::string reasons;
@@ -308,6 +309,20 @@ std::vector<bool> Reader::known_ids() const {
     ids[*id] = true;
   }
   return ids;
+}
+
+// Two events with one id cannot be told apart: the first one stands. A format that stands there
+// twice does no harm.
+void Reader::look_for_repeated_ids() {
+  std::map<std::uint16_t, std::string_view> texts;
+  for (const FormatText& format : formats_) {
+    const auto id = event_id(format.text);
+    if (!id) continue;
+    const auto [first, is_new] = texts.emplace(*id, format.text);
+    if (!is_new && first->second != format.text) {
+      note(fmt::format("two formats have the event id {}; the first one stands", *id));
+    }
+  }
 }
 
 // Pages before, between and behind the data of the CPUs: the tables said too little, or one of them

@@ -131,6 +131,7 @@ class Reader {
   void settle_page_size(Buffer& buffer, std::uint32_t other);
   bool has_data() const;
   std::vector<bool> known_ids() const;
+  void look_for_repeated_ids();
   void look_for_unclaimed_pages();
   void recover_data();
   void read_files_of_a_killed_recorder();

@@ -160,11 +160,17 @@ void Reader::read_v7_buffer(ByteReader option) {
   } else if (!header->compressed) {
     compression = Compression::none;
   }
+  std::set<CpuId> seen;
   for (std::uint32_t i = 0; i < cpus && option.ok(); ++i) {
     const auto cpu = option.number<CpuId>();
     const auto offset = option.number<std::uint64_t>();
     const auto size = option.number<std::uint64_t>();
     if (!option.ok() || size == 0 || !plausible_cpu(cpu)) continue;
+    if (!seen.insert(cpu).second) {
+      note(fmt::format("buffer \"{}\": its table names CPU {} twice; the second is skipped",
+                       buffer.name, cpu));
+      continue;
+    }
     // trace-cmd counts a compressed CPU's size without the leading u32 of chunks
     // (out_write_cpu_data() and tracecmd_compress_copy_from(), 3.1.6).
     const std::uint64_t uncounted = compression == Compression::none ? 0 : sizeof(std::uint32_t);
