@@ -94,17 +94,24 @@ class Joiner {
   std::vector<bool> of_all_ = std::vector<bool>(kIds);
 };
 
+// The first one of that name; "top" is the one without a name rather than an instance called so.
+const Buffer* find_named(const tracedat::Reader& file, const std::string& name) {
+  const Buffer* found = nullptr;
+  for (const Buffer& buffer : file.buffers()) {
+    if (shown_name(buffer) != name) continue;
+    if (found == nullptr || (buffer.name.empty() && !found->name.empty())) found = &buffer;
+  }
+  return found;
+}
+
 Result<BufferChoice> choose_named(const tracedat::Reader& file,
                                   const std::vector<std::string>& wanted) {
   std::vector<const Buffer*> named;
   for (const std::string& name : wanted) {
-    const Buffer* found = nullptr;
-    std::string names;
-    for (const Buffer& buffer : file.buffers()) {
-      if (shown_name(buffer) == name) found = &buffer;
-      names += " " + shown_name(buffer);
-    }
+    const Buffer* found = find_named(file, name);
     if (found == nullptr) {
+      std::string names;
+      for (const Buffer& buffer : file.buffers()) names += " " + shown_name(buffer);
       return fail(ErrorKind::usage, "{} has no buffer \"{}\"; it has:{}", file.path(), name, names);
     }
     if (std::find(named.begin(), named.end(), found) == named.end()) named.push_back(found);

@@ -10,7 +10,9 @@ namespace skbtrail::stream {
 namespace {
 
 Nanoseconds resolve(const Moment& moment, Nanoseconds start) {
-  return moment.from_start ? start + moment.time : moment.time;
+  constexpr Nanoseconds kEnd = std::numeric_limits<Nanoseconds>::max();
+  if (!moment.from_start) return moment.time;
+  return moment.time > kEnd - start ? kEnd : start + moment.time;
 }
 
 }  // namespace
@@ -49,6 +51,14 @@ Result<Trace> Trace::of(tracedat::Reader file, const ReadOptions& options) {
   const Nanoseconds start = from_start ? trace.start() : 0;
   if (options.from) trace.from_ = resolve(*options.from, start);
   if (options.to) trace.to_ = resolve(*options.to, start);
+  // Of one moment on the clock and one from the start, only the capture tells which comes first.
+  if (trace.from_ > trace.to_) {
+    return fail(ErrorKind::usage,
+                "{}: the stretch of time ends at {}, before it begins at {}; the first event is at "
+                "{}",
+                trace.file_->path(), human_time(trace.to_), human_time(trace.from_),
+                human_time(start));
+  }
   return trace;
 }
 
