@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "ring/page_search.h"
 #include "tracedat/page_sources.h"
@@ -21,12 +22,17 @@ bool plausible_page_size(std::uint32_t size) {
 }
 
 // Whether pages of this size begin at multiples of it: at an odd one no larger page begins. A page
-// that is damaged hides no other.
+// that is damaged hides no other. Events in the middle of a large page can look like a page, but
+// not like one of about the same time.
 bool pages_of_size(std::span<const std::uint8_t> bytes, std::uint32_t size) {
   constexpr std::uint64_t kLooks = 8;
+  constexpr Nanoseconds kNear = Nanoseconds{1} << 44;  // hours, on any clock
+  const auto first = load<Nanoseconds>(bytes.data());
   for (std::uint64_t at = size, i = 0; i < kLooks && at + size <= bytes.size();
        at += 2 * std::uint64_t{size}, ++i) {
-    if (ring::looks_like_page(bytes.subspan(at, size), {})) return true;
+    const auto page = bytes.subspan(at, size);
+    const auto time = load<Nanoseconds>(page.data());
+    if (time >= first && time - first < kNear && ring::looks_like_page(page, {})) return true;
   }
   return false;
 }
