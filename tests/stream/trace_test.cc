@@ -153,6 +153,21 @@ TEST(TraceBuffers, of_different_clocks_are_never_mixed) {
               HasSubstr("their clocks differ (perf and mono); read one at a time: --buffer graph"));
 }
 
+TEST(TraceBuffers, the_first_of_a_name_is_chosen) {
+  const TraceOf open(
+      file_of({{"", {{10, 1}}}, {"top", {{20, 2}}}, {"a", {{30, 3}}}, {"a", {{40, 4}}}}));
+  EXPECT_EQ(events_of(*open({{"top"}, {}, {}, {}})), (std::vector<SeenEvent>{{10, 1, 1}}));
+  EXPECT_EQ(events_of(*open({{"a"}, {}, {}, {}})), (std::vector<SeenEvent>{{30, 1, 3}}));
+}
+
+// Of those that are joined, none holds what another one holds, however many they are.
+TEST(TraceBuffers, each_is_compared_with_all_that_are_joined) {
+  const TraceOf open(
+      file_of({{"", {{10, 1}}}, {"a", {{20, 2}}}, {"b", {{30, 2}, {31, 5}}}, {"c", {{40, 5}}}}));
+  EXPECT_EQ(open()->buffer_names(), "top, a, c");
+  EXPECT_THAT(open()->other_buffers(), ElementsAre("b"));
+}
+
 // ------------------------------------------------------------------------------ time
 
 // By reading everything and leaving out what is not wanted.
@@ -191,6 +206,19 @@ TEST(TraceTime, no_event_is_an_empty_stream) {
   EXPECT_THAT(events_of(*open({{}, {}, Moment{11}, Moment{29}})), IsEmpty());
   EXPECT_THAT(events_of(*open({{}, {}, Moment{31}, {}})), IsEmpty());
   EXPECT_THAT(events_of(*open({{}, {}, {}, Moment{9}})), IsEmpty());
+}
+
+TEST(TraceTime, a_moment_behind_all_time_is_its_end) {
+  const TraceOf open(file_of({{"", {{10, 1}, {30, 1}}}}));
+  EXPECT_THAT(events_of(*open({{}, {}, Moment{~Nanoseconds{0} - 5, true}, {}})), IsEmpty());
+}
+
+TEST(TraceTime, a_stretch_that_ends_before_it_begins_is_refused) {
+  const TraceOf open(file_of({{"", {{10, 1}, {30, 1}}}}));
+  const auto trace = open({{}, {}, Moment{50}, Moment{15, true}});
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_EQ(trace.error().kind, ErrorKind::usage);
+  EXPECT_THAT(trace.error().message, HasSubstr("before it begins"));
 }
 
 TEST(TraceCpus, only_those_named_are_read) {

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <set>
 
 #include <sys/resource.h>
 #include <time.h>
@@ -374,6 +375,127 @@ TEST(StructureOfVersion7, option_sections_in_a_circle_end) {
   EXPECT_EQ(damaged.events, 10U);
 }
 
+// An empty OPTIONS section is 16 zero bytes.
+TEST(StructureOfVersion7, zeros_are_no_sections) {
+  const Bytes file = written_file(FileVersion::v7).bytes;
+  Bytes bytes(file.begin(), file.begin() + 32);
+  constexpr std::size_t kFirstSectionAt = 24;
+  bytes[kFirstSectionAt] = 5;
+  bytes.resize(std::size_t{64} << 20);
+  const double before = cpu_seconds();
+  const Analysis damaged = analyse(bytes);
+  EXPECT_LT(cpu_seconds() - before, 1.0);
+  ASSERT_TRUE(damaged.error);
+  const std::string& message = damaged.error->message;
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
+}
+
+// A number of CPUs that makes the table run on through other bytes.
+TEST(StructureOfVersion6, the_list_of_damage_has_an_end) {
+  Bytes bytes = written_file(FileVersion::v6).bytes;
+  const std::size_t at = find(bytes, "options  ") - 4;
+  const std::uint32_t lie = kMaxCpus;
+  std::memcpy(bytes.data() + at, &lie, sizeof lie);
+  bytes.resize(bytes.size() + 16 * kMaxCpus, 0x5a);
+  const std::size_t table = find(bytes, "flyrecord") + 10;
+  // From CPU 2 on every offset is another one, and lies beyond the end.
+  for (std::uint64_t cpu = 2; table + 16 * cpu + 16 <= bytes.size() && cpu < 60; ++cpu) {
+    const std::uint64_t offset = (1ULL << 40) + cpu, size = 100 + cpu;
+    std::memcpy(bytes.data() + table + 16 * cpu, &offset, 8);
+    std::memcpy(bytes.data() + table + 16 * cpu + 8, &size, 8);
+  }
+  const auto reader = Reader::parse(bytes, "some.dat");
+  ASSERT_TRUE(reader) << reader.error().message;
+  ASSERT_EQ(reader->damage().size(), 21U);
+  EXPECT_THAT(reader->damage().back(), ::testing::MatchesRegex("and [0-9]+ more"));
+  EXPECT_EQ(std::set<std::string>(reader->damage().begin(), reader->damage().end()).size(), 21U);
+}
+
+TEST(StructureOfVersion7, a_named_buffers_page_size_is_set_right) {
+  CaptureText text = small_text();
+  text.named_buffers = {{"other", kPage}};
+  const std::string pages = pages_of(1000, 32);
+  const auto layout = lay_out(text, {{0, pages.size(), 0, 1}}, FileVersion::v7);
+  ASSERT_TRUE(layout.has_value());
+  Bytes bytes = test::as_bytes(layout->head + pages);
+  ASSERT_EQ(analyse(bytes).events, 64U);
+  const std::size_t at = find(bytes, std::string("other\0mono\0", 11)) + 11;
+  for (const std::uint32_t lie : {8192U, 65536U, 1U << 20}) {
+    std::memcpy(bytes.data() + at, &lie, sizeof lie);
+    const Analysis damaged = analyse(bytes);
+    EXPECT_EQ(damaged.events, 64U) << lie;
+    EXPECT_THAT(damaged.damage, Contains("buffer \"other\": the pages are of 4096 bytes, not of " +
+                                         std::to_string(lie)));
+  }
+}
+
+TEST(StructureOfVersion7, a_cpu_that_is_named_twice_is_told) {
+  const SmallFile file = written_file(FileVersion::v7);
+  Bytes bytes = file.bytes;
+  const CpuExtent& one = file.layout.cpus[1];
+  bytes[find(bytes, as_text(one.offset) + as_text(one.size)) - 4] = 0;
+  const Analysis damaged = analyse(bytes);
+  EXPECT_EQ(damaged.events, 6U);
+  EXPECT_THAT(damaged.damage, Contains(HasSubstr("its table names CPU 0 twice")));
+}
+
+TEST(StructureOfVersion7, two_events_with_one_id_are_told) {
+  CaptureText text = small_text();
+  std::string other = text.systems[0].formats[0];
+  text.systems[0].formats.push_back(other.replace(other.find("netif_receive_skb"), 5, "other"));
+  const auto layout = lay_out(text, {{0, 3 * kPage}}, FileVersion::v7);
+  ASSERT_TRUE(layout.has_value());
+  const Analysis damaged = analyse(test::as_bytes(layout->head + pages_of(1000, 3)));
+  EXPECT_THAT(damaged.damage, Contains(HasSubstr("two formats have the event id")));
+}
+
+// Metadata without which the events can be read, but not what they mean.
+TEST(StructureOfVersion7, damaged_metadata_is_told) {
+  CaptureText text = small_text();
+  text.kallsyms = "ffffffff81000000 T _text\n";
+  text.cmdlines = "17 nginx\n";
+  const auto layout = lay_out(text, {{0, 3 * kPage}}, FileVersion::v7);
+  ASSERT_TRUE(layout.has_value());
+  const Bytes whole = test::as_bytes(layout->head + pages_of(1000, 3));
+  ASSERT_THAT(analyse(whole).damage, IsEmpty());
+  const std::size_t symbols = find(whole, text.kallsyms), names = find(whole, text.cmdlines);
+  const std::size_t formats = find(whole, std::string("net\0\1\0\0\0", 8));
+  const std::size_t options = find(whole, as_text(symbols - 4 - kSectionHeaderSize));
+  const std::size_t flags_of_symbols = symbols - 4 - kSectionHeaderSize + 2;
+  struct Lie {
+    std::size_t at;
+    std::uint8_t byte;
+    const char* told;
+  };
+  for (const Lie& lie : std::initializer_list<Lie>{{symbols - 4, 0xff, "symbols"},
+                                                   {symbols - 4, 1, "symbols"},
+                                                   {flags_of_symbols, 1, "symbols"},
+                                                   {options + 7, 0x7f, "section 19"},
+                                                   {options, 5, "section 19"},
+                                                   {names - 1, 0x80, "names of the tasks"},
+                                                   {names - 8, 1, "section 21"},
+                                                   {formats - 4, 0, "section 18"},
+                                                   {formats - 4, 9, "event formats"}}) {
+    Bytes bytes = whole;
+    bytes[lie.at] = lie.byte;
+    const Analysis damaged = analyse(bytes);
+    EXPECT_THAT(damaged.damage, Contains(HasSubstr(lie.told))) << lie.at - symbols;
+  }
+}
+
+TEST_P(Structure, more_cpus_than_a_kernel_has_are_told) {
+  CaptureText text = small_text();
+  std::string lie(4, '\xff');
+  text.options.push_back({OptionId::cpucount, lie});
+  const auto layout = lay_out(text, {{0, 3 * kPage}}, GetParam());
+  ASSERT_TRUE(layout.has_value());
+  const Bytes bytes = test::as_bytes(layout->head + pages_of(1000, 3));
+  const auto reader = Reader::parse(bytes, "some.dat");
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_LE(reader->cpu_count(), kMaxCpus);
+  EXPECT_THAT(reader->damage(), Contains("4294967295 CPUs make no sense"));
+}
+
 // ------------------------------------------------------------------------------ recovered
 
 // trace-cmd writes the options last: without them nothing says where the data lies, and trace-cmd
@@ -428,6 +550,34 @@ TEST(Recovery, the_files_of_a_killed_recorder_are_read) {
   EXPECT_EQ(analysis.events, 10U);
   EXPECT_THAT(analysis.damage, Contains(HasSubstr("trace.dat.cpu*")));
   EXPECT_THAT(analysis.damage, Contains(HasSubstr("CPU 1: 1 damaged pages")));
+}
+
+// `file` behind its end: a hole that nobody reads.
+TEST(Recovery, nothing_is_looked_for_in_a_hole) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "hole.dat";
+  test::write_file(path, test::read_file(test::data_file("6.12-tracecmd_files-zstd.dat")));
+  std::error_code error;
+  std::filesystem::resize_file(path, std::uint64_t{1} << 40, error);
+  if (error) GTEST_SKIP() << "no file of a terabyte in " << folder.path();
+  const double before = cpu_seconds();
+  const auto reader = Reader::open(path);
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_THAT(reader->damage(), IsEmpty());
+  EXPECT_LT(cpu_seconds() - before, 1.0);
+}
+
+TEST(Recovery, blocks_that_hold_no_page_are_no_chains) {
+  Bytes bytes = test::as_bytes(
+      test::recompress(*Reader::parse(written_file(FileVersion::v7).bytes, "some.dat"), {}));
+  bytes.resize(64);
+  bytes.resize(kPage, 0xff);
+  std::string zeros = test::chain(std::string(256 << 10, '\0'), 256 << 10, Compression::zstd);
+  zeros.resize(kPage);
+  for (int i = 0; i < 5000; ++i) bytes.insert(bytes.end(), zeros.begin(), zeros.end());
+  const Analysis analysis = analyse(bytes);
+  ASSERT_TRUE(analysis.error);
+  EXPECT_EQ(analysis.error->kind, ErrorKind::damaged);
 }
 
 TEST(Recovery, nothing_is_found_in_noise) {
