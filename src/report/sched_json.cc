@@ -84,6 +84,7 @@ json::array sched_tasks_json(const SchedReport& report) {
                         {"process", known(row.process)},
                         {"parent", known(row.parent)}};
     add_row(row, object);
+    if (!report.packets) object["woken_by_packets"] = nullptr;  // nobody looked for them
     tasks.push_back(std::move(object));
   }
   return tasks;

@@ -640,6 +640,7 @@ void Delivery::queued(const EventHeader& header, LiveLeg& leg) {
 }
 
 void Delivery::retransmitted(const EventHeader& header, const TcpRetransmitSkb& event) {
+  if (event.err.value_or(0) != 0) return;  // nothing was sent
   LegRef& last = cpu(header.cpu).queued[level(header)];
   LiveLeg* leg = last.even_ended();
   last = LegRef();

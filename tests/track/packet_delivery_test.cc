@@ -857,6 +857,17 @@ TEST_F(PacketDelivery, tcp_retransmit_skb_tells_of_the_packet_before_it) {
   EXPECT_FALSE(leg(2).retransmit);
 }
 
+// 6.18 also writes it when nothing was sent.
+TEST_F(PacketDelivery, a_retransmission_that_failed_is_none) {
+  TcpRetransmitSkb failed;
+  failed.skaddr = kSocket;
+  failed.err = -16;  // EBUSY
+  tracker.on(at(100), NetDevQueue{skb(1), 100, "eth0"});
+  tracker.on(at(110), failed);
+  tracker.finish();
+  EXPECT_FALSE(leg(1).retransmit);
+}
+
 // The clone that is sent lies behind the segment's own skb, the first time and again.
 TEST_F(PacketDelivery, a_retransmission_is_linked_to_what_it_repeats) {
   const auto send = [&](Nanoseconds time, SkbAddr clone, std::uint32_t len,
