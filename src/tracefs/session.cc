@@ -149,8 +149,6 @@ std::vector<std::string> Session::put_back() {
 
 std::vector<std::string> Session::remove() {
   std::vector<std::string> lines = put_back();
-  const fs::path folder = path("");
-  const std::string name = tracefs_instance_get_name(instance_.get());
   if (tracefs_instance_destroy(instance_.get()) != 0) {
     const std::string reason = errno_text(errno);
     // What it costs while it is there: nothing is recorded, and its buffers are small.
@@ -158,7 +156,7 @@ std::vector<std::string> Session::remove() {
     (void)write("events/enable", "0");
     (void)write("buffer_size_kb", "1");
     lines.push_back(fmt::format("{} could not be removed: {}; somebody has it open: rmdir it later",
-                                (root_ / "instances" / name).string(), reason));
+                                path("").parent_path().string(), reason));
   }
   tracefs_instance_free(instance_.release());
   return lines;

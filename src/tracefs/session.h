@@ -25,7 +25,7 @@ struct SessionOptions {
 };
 
 // Removes the instances that recorders left which are gone (killed with SIGKILL) and that nobody
-// has open. A line for each: what was removed, or what is still there.
+// has open. A line for each.
 std::vector<std::string> remove_left_behind(const std::filesystem::path& tracing_folder);
 
 // Leaving the scope removes the instance. All descriptors of its files must be closed before: the
