@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "cli/exit_status.h"
+#include "tracedat/text.h"
 
 namespace skbtrail::cli {
 namespace {
@@ -187,9 +188,8 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   const std::string_view loss = file.option_text(tracedat::OptionId::skbtrail_loss);
   add_unread(loss, trace, facts.counters);
   facts.missed_probes = missed_probes(loss);
-  facts.stopped_early =
-      file.option_text(tracedat::OptionId::skbtrail_recorder).find("\nstopped_by trouble\n") !=
-      std::string_view::npos;
+  facts.stopped_early = tracedat::has_line(file.option_text(tracedat::OptionId::skbtrail_recorder),
+                                           "stopped_by trouble");
   return facts;
 }
 

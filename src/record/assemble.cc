@@ -4,6 +4,7 @@
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,7 +66,18 @@ Result<void> copy(int from, std::uint64_t source, int to, std::uint64_t target, 
   return {};
 }
 
-Result<void> put_pages(const CpuReader& reader, int file, std::uint64_t offset,
+// Whether the disk has room for a second copy, and others then still have enough.
+bool is_roomy(const Readers& readers, int file) {
+  constexpr std::uint64_t kForOthers = std::uint64_t{1} << 30;
+  struct statvfs disk {};
+  if (::fstatvfs(file, &disk) != 0) return false;
+  std::uint64_t size = 0;
+  for (const auto& reader : readers) size += reader->spooled();
+  const std::uint64_t share = disk.f_blocks / 16 * disk.f_frsize;
+  return disk.f_bavail * disk.f_frsize >= size + std::max(kForOthers, share);
+}
+
+Result<void> put_pages(const CpuReader& reader, int file, std::uint64_t offset, bool is_roomy,
                        const std::function<bool()>& aborted) {
   std::vector<char> buffer(1 << 20);
   for (std::uint64_t done = 0; done < reader.spooled();) {
@@ -76,14 +88,22 @@ Result<void> put_pages(const CpuReader& reader, int file, std::uint64_t offset,
       if (!copied) return copied;
     }
     // Where holes cannot be made the copy only needs more room.
-    (void)::fallocate(reader.spool(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                      static_cast<off_t>(done), static_cast<off_t>(size));
+    if (!is_roomy) {
+      (void)::fallocate(reader.spool(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        static_cast<off_t>(done), static_cast<off_t>(size));
+    }
     done += size;
   }
   return write_at(file, {reader.tail().data(), reader.tail().size()}, offset + reader.spooled());
 }
 
 }  // namespace
+
+Result<void> write_head(const tracedat::CaptureText& text, tracedat::FileVersion version,
+                        int file) {
+  Result<tracedat::Layout> layout = tracedat::lay_out(text, {}, version);
+  return layout ? write_at(file, layout->head, 0) : pass(layout);
+}
 
 Result<std::uint64_t> assemble(const tracedat::CaptureText& text, tracedat::FileVersion version,
                                const Readers& readers, int file,
@@ -94,10 +114,12 @@ Result<std::uint64_t> assemble(const tracedat::CaptureText& text, tracedat::File
   }
   Result<tracedat::Layout> layout = tracedat::lay_out(text, std::move(cpus), version);
   if (!layout) return pass(layout);
-  Result<void> done = write_at(file, layout->head, 0);
+  const bool roomy = is_roomy(readers, file);
+  Result<void> done;
   for (std::size_t i = 0; done && i < readers.size(); ++i) {
-    done = put_pages(*readers[i], file, layout->cpus[i].offset, aborted);
+    done = put_pages(*readers[i], file, layout->cpus[i].offset, roomy, aborted);
   }
+  if (done) done = write_at(file, layout->head, 0);
   if (!done) return pass(done);
   if (::ftruncate(file, static_cast<off_t>(layout->file_size)) != 0) {  // gives the reserve back
     return fail(ErrorKind::failed, "cannot write the capture: {}", errno_text(errno));

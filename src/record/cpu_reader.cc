@@ -20,6 +20,9 @@ constexpr std::size_t kAlignment = 4096;
 // poll() on trace_pipe_raw wakes at buffer_percent and, on some kernels from 6.1 on, not at all
 // (42fb0a1e84ff and its fixes): it is never relied on alone.
 constexpr int kPollMs = 20;
+// What waits in memory for so long is written, though it is little: it is what a recorder that is
+// killed takes with it.
+constexpr Nanoseconds kMostInMemory = 1'000'000'000;
 
 // Bytes of events on a sub-buffer: the commit field after the time stamp, without its flag bits
 // (RB_MISSED_EVENTS, RB_MISSED_STORED in kernel/trace/ring_buffer.c).
@@ -78,6 +81,7 @@ Result<void> CpuReader::finish() {
 }
 
 void CpuReader::run() {
+  flushed_ = now(CLOCK_MONOTONIC_COARSE);
   bool announced_scrap = false;
   Drained drained = Drained::pages;
   while (drained != Drained::failed && !stopping_) {
@@ -88,6 +92,8 @@ void CpuReader::run() {
     ::poll(files.data(), announced_scrap ? 1 : 2, kPollMs);
     drained = drain(false);
     announced_scrap = drained == Drained::scrap && files[1].revents != 0;
+    const bool is_due = now(CLOCK_MONOTONIC_COARSE) - flushed_ >= kMostInMemory;
+    if (is_due && drained != Drained::failed && !flush()) drained = Drained::failed;
   }
   if (drained != Drained::failed) drain(true);
   cpu_time_ = now(CLOCK_THREAD_CPUTIME_ID);
@@ -115,6 +121,7 @@ CpuReader::Drained CpuReader::drain(bool to_the_end) {
 
 // What could not be written stays in memory, in whole pages.
 bool CpuReader::flush() {
+  flushed_ = now(CLOCK_MONOTONIC_COARSE);
   std::size_t done = 0;
   while (done < used_) {
     const ssize_t count = ::pwrite(spool_.get(), buffer_.get() + done, used_ - done,

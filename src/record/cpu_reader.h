@@ -42,6 +42,8 @@ class CpuReader {
   std::uint64_t spooled() const { return spooled_; }
   std::span<const char> tail() const { return {buffer_.get(), used_}; }
   Nanoseconds cpu_time() const { return cpu_time_; }
+  // Puts the pages in memory into the file as well, as far as there is room.
+  void save_tail() { (void)flush(); }
 
  private:
   CpuReader(Source source, Fd pipe, Fd spool, int alarm);
@@ -65,6 +67,7 @@ class CpuReader {
   std::size_t capacity_ = 0;
   std::size_t used_ = 0;
   std::uint64_t spooled_ = 0;
+  Nanoseconds flushed_ = 0;  // CLOCK_MONOTONIC, the last time
   Nanoseconds cpu_time_ = 0;
   std::atomic<bool> stopping_ = false;
   std::string trouble_;

@@ -170,6 +170,13 @@ Result<tracedat::CaptureText> describe_kernel(const tracefs::Session& session,
   return text;
 }
 
+std::vector<tracedat::TextOption> describe_unfinished(const Request& request) {
+  return {{OptionId::uname, uname_text()},
+          {OptionId::version, "skbtrail " SKBTRAIL_VERSION},
+          {OptionId::skbtrail_recorder, fmt::format("version {}\nclock {}\n{}\n", SKBTRAIL_VERSION,
+                                                    request.session.clock, tracedat::kUnfinished)}};
+}
+
 void describe_course(tracedat::CaptureText& text, const tracefs::Session& session,
                      const tracefs::Plan& plan, const Request& request, const Course& course,
                      StopReason stopped_by) {

@@ -27,6 +27,10 @@ struct Course {
   std::string switches;  // of OptionId::skbtrail_switches, at both ends
 };
 
+// The options of a capture that is not finished: they say so to who reads what a recorder left that
+// was killed (tracedat/reader).
+std::vector<tracedat::TextOption> describe_unfinished(const Request& request);
+
 // Adds what is known at the end: task names, counters, and the options that describe the recording.
 void describe_course(tracedat::CaptureText& text, const tracefs::Session& session,
                      const tracefs::Plan& plan, const Request& request, const Course& course,

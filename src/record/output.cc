@@ -1,9 +1,12 @@
 #include "record/output.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -95,6 +98,17 @@ bool rename_to_nothing(const fs::path& from, const fs::path& to) {
   return errno == EINVAL && ::link(from.c_str(), to.c_str()) == 0 && ::unlink(from.c_str()) == 0;
 }
 
+// ".NAME.XXXXXX": what mkostemp() makes of it has letters and digits.
+bool is_temporary_name(std::string_view name) {
+  constexpr std::size_t kRandom = 6;
+  if (name.size() < kRandom + 3 || name[0] != '.' || name[name.size() - kRandom - 1] != '.') {
+    return false;
+  }
+  name.remove_prefix(name.size() - kRandom);
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
 tl::unexpected<Error> cannot_write(const fs::path& folder, int error) {
   const bool denied = error == EACCES || error == EPERM || error == EROFS;
   return fail(denied ? ErrorKind::not_permitted : ErrorKind::failed,
@@ -109,10 +123,22 @@ OutputFile::OutputFile(fs::path path, fs::path temporary, Fd fd)
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, fs::path())),
+      spools_(std::exchange(other.spools_, {})),
       fd_(std::move(other.fd_)) {}
 
 OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  remove_spools();
+}
+
+void OutputFile::remove_spools() {
+  for (const fs::path& spool : spools_) ::unlink(spool.c_str());
+  spools_.clear();
+}
+
+fs::path OutputFile::keep() {
+  spools_.clear();
+  return std::exchange(temporary_, fs::path());
 }
 
 Result<OutputFile> OutputFile::create(const fs::path& path) {
@@ -124,6 +150,7 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
   if (!fd) return cannot_write(folder_of(path), errno);
   OutputFile output(path, name, std::move(fd));
   give_to_sudo_caller(output.fd());
+  (void)::flock(output.fd(), LOCK_EX | LOCK_NB);  // see left_behind()
   // Where the file system cannot do it (ext2, ext3), the library writes the blocks.
   if (const int error = ::posix_fallocate(output.fd(), 0, kReserve); error != 0) {
     return cannot_write(folder_of(path), error);
@@ -131,16 +158,13 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
   return output;
 }
 
-Result<Fd> OutputFile::spool() const {
-  const fs::path folder = folder_of(path_);
+Result<Fd> OutputFile::spool(const std::string& suffix) {
   constexpr mode_t kMode = 0600;
-  Fd fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
-  if (fd) return fd;
-  // Some file systems (overlayfs before 6.3, NFS) have no O_TMPFILE.
-  std::string name = temporary_.string() + ".XXXXXX";
-  fd = Fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd) return cannot_write(folder, errno);
-  ::unlink(name.c_str());
+  const fs::path name = temporary_.string() + suffix;
+  Fd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kMode));
+  if (!fd) return cannot_write(folder_of(path_), errno);
+  spools_.push_back(name);
+  give_to_sudo_caller(fd.get());
   return fd;
 }
 
@@ -151,12 +175,28 @@ Result<bool> OutputFile::commit() {
   if (replaces) (void)::rename(path_.c_str(), old_name(path_).c_str());
   if (present && rename_to_nothing(temporary_, path_)) {
     temporary_.clear();
+    remove_spools();
     return replaces;
   }
+  remove_spools();
   const std::string reason = present ? errno_text(errno) : present.error().message;
   const std::string kept = std::exchange(temporary_, fs::path()).string();
   return fail(ErrorKind::failed, "cannot name the capture {}: {}\nit is complete, in {}",
               path_.string(), reason, kept);
+}
+
+// A recorder holds its file's lock until it has ended, however that came.
+std::vector<fs::path> OutputFile::left_behind(const fs::path& path) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_of(path), error)) {
+    const std::string name = entry.path().filename();
+    if (!is_temporary_name(name) || !starts_like_capture(entry.path())) continue;
+    const Fd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace skbtrail::record

@@ -18,6 +18,7 @@
 #include "record/output.h"
 #include "record/signals.h"
 #include "record/switch_counters.h"
+#include "tracedat/text.h"
 #include "tracefs/access.h"
 #include "tracefs/graph.h"
 #include "tracefs/probes.h"
@@ -42,6 +43,12 @@ class Recording {
   Recording& operator=(const Recording&) = delete;
 
   Result<void> make_output() {
+    for (const std::filesystem::path& left : OutputFile::left_behind(request_.file)) {
+      summary_.notes.push_back(
+          fmt::format("a recorder that was killed left {0}: 'skbtrail report {0}' reads it, "
+                      "'rm {0}*' removes it",
+                      left.string()));
+    }
     Result<OutputFile> output = OutputFile::create(request_.file);
     if (!output) return pass(output);
     output_.emplace(std::move(*output));
@@ -108,6 +115,14 @@ class Recording {
     if (!text) return pass(text);
     text_ = std::move(*text);
     return {};
+  }
+
+  // All that is known by now: if this process is killed, it is what the pages are read with.
+  Result<void> write_start() {
+    text_.options = describe_unfinished(request_);
+    Result<void> written = write_head(text_, request_.version, output_->fd());
+    text_.options.clear();
+    return written;
   }
 
   Result<void> start_readers() {
@@ -182,7 +197,7 @@ class Recording {
     // service manager sends behind its SIGTERM.
     while (signals_.take() != 0) {
     }
-    const auto aborted = [this] { return signals_.takes(SIGINT); };
+    const auto aborted = [this] { return aborted_ = aborted_ || signals_.takes(SIGINT); };
     Result<std::uint64_t> size =
         assemble(text_, request_.version, readers_, output_->fd(), aborted);
     if (!size) return pass(size);
@@ -194,6 +209,16 @@ class Recording {
     for (std::string& line : session_->remove()) summary_.notes.push_back(std::move(line));
     session_.reset();
     return {};
+  }
+
+  // Something failed when events had been recorded: nobody but the user throws them away.
+  tl::unexpected<Error> keep(Error error) {
+    if (!aborted_ && session_) {
+      for (const auto& reader : readers_) reader->save_tail();
+      error.message += fmt::format("\nwhat was recorded is in {0}: 'skbtrail report {0}' reads it",
+                                   output_->keep().string());
+    }
+    return tl::unexpected(std::move(error));
   }
 
   Summary summarise() {
@@ -231,7 +256,8 @@ class Recording {
 
   Result<void> start_reader(std::size_t buffer, CpuId cpu) {
     const tracefs::Buffer& source = session_->buffers()[buffer];
-    Result<Fd> spool = output_->spool();
+    const std::string name = buffer == 0 ? "" : text_.named_buffers[buffer - 1].name;
+    Result<Fd> spool = output_->spool(tracedat::spool_suffix(name, cpu));
     if (!spool) return pass(spool);
     const std::filesystem::path pipe =
         source.folder() / "per_cpu" / ("cpu" + std::to_string(cpu)) / "trace_pipe_raw";
@@ -311,7 +337,8 @@ class Recording {
   std::vector<tracefs::ProbeMisses> misses_before_;
   std::optional<tracefs::Probes> probes_;  // outlive the session, which has them enabled
   std::optional<tracefs::Session> session_;
-  bool off_ = false;  // tracing, by stop()
+  bool off_ = false;      // tracing, by stop()
+  bool aborted_ = false;  // by the user, while the file was being written
   Readers readers_;
   tracedat::CaptureText text_;
   Course course_;
@@ -332,14 +359,14 @@ Result<Summary> record(const Request& request) {
   if (done) done = recording.make_plan(*folder);
   if (done) done = recording.prepare_command();
   if (done) done = recording.program(*folder);
+  if (done) done = recording.write_start();
   if (done) done = recording.start_readers();
   if (done) done = recording.start();
-  if (done) {
-    recording.wait();
-    done = recording.stop();
-  }
-  if (done) done = recording.write();
   if (!done) return pass(done);
+  recording.wait();
+  done = recording.stop();
+  if (done) done = recording.write();
+  if (!done) return recording.keep(done.error());
   return recording.summarise();
 }
 

@@ -63,8 +63,8 @@ Result<Reader> Reader::parse(std::span<const std::uint8_t> bytes, const std::str
 
 Result<Reader> Reader::read(Reader reader) {
   if (auto headers = reader.read_headers(); !headers) return pass(headers);
-  if (!reader.has_data()) reader.recover_data();
   if (!reader.has_data()) reader.read_files_of_a_killed_recorder();
+  if (!reader.has_data()) reader.recover_data();
   reader.look_for_unclaimed_pages();
   reader.look_for_repeated_ids();
   // A capture without events is none to complain about if nothing says that there were some.
@@ -379,16 +379,39 @@ void Reader::recover_data() {
   buffers_.push_back(std::move(found));
 }
 
-// trace-cmd collects a CPU's pages in FILE.cpuN and puts them into FILE at the end (record_data()).
-// A FILE that holds the metadata alone is what `trace-cmd restore -c` makes for that case.
+// Recorders collect a CPU's pages in a file of its own and put them into FILE at the end. trace-cmd
+// has not written the tables of FILE until then; a FILE that holds the metadata alone is what
+// `trace-cmd restore -c` makes for that case. Ours says that it is not finished.
 void Reader::read_files_of_a_killed_recorder() {
-  if (files_.empty() || (damage_.empty() && !buffers_.empty())) return;  // nothing was recorded
-  Buffer found;
-  found.page_size = page_size_;
-  found.clock = clock_;
+  if (files_.empty()) return;
+  const bool is_ours = has_line(option_text(OptionId::skbtrail_recorder), kUnfinished);
+  if (!is_ours && damage_.empty() && !buffers_.empty()) return;  // nothing was recorded
+  if (buffers_.empty()) buffers_.push_back({"", clock_, page_size_, {}});
+  for (Buffer& buffer : buffers_) read_files_of(buffer);
+  if (has_data()) {
+    note_first(fmt::format(
+        "RECOVERED: the recorder was stopped before it finished; the events are from {}.cpu*, "
+        "without what it would have written last: names of tasks, counters of lost events",
+        path_));
+  } else if (is_ours) {
+    note_first(
+        fmt::format("the recorder was stopped before it finished, and there is no {}.cpu*", path_));
+  } else {
+    buffers_.clear();
+  }
+  // Where the disk has no room for both, see record/assemble.
+  const bool moved = std::any_of(files_.begin() + 1, files_.end(), [](const auto& file) {
+    return file->bytes().size() >= sizeof(Nanoseconds) &&
+           load<Nanoseconds>(file->bytes().data()) == 0;
+  });
+  if (moved) note("the first events were already moved to their place; they are not read");
+}
+
+void Reader::read_files_of(Buffer& buffer) {
+  if (buffer.name.find('/') != std::string::npos) return;  // nobody records such a name
   const CpuId most = cpu_count_ > 0 ? std::min(cpu_count_, kMaxCpus) : kMaxCpus;
   for (CpuId cpu = 0; cpu < most; ++cpu) {
-    const std::string path = fmt::format("{}.cpu{}", path_, cpu);
+    const std::string path = path_ + spool_suffix(buffer.name, cpu);
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) {
       if (cpu_count_ == 0) break;
@@ -402,14 +425,8 @@ void Reader::read_files_of_a_killed_recorder() {
     files_.push_back(std::make_unique<MappedFile>(std::move(*file)));
     const MappedFile* data = files_.back().get();
     if (data->bytes().empty()) continue;
-    found.cpus.push_back({cpu, data->bytes(), Compression::none, data});
+    buffer.cpus.push_back({cpu, data->bytes(), Compression::none, data});
   }
-  if (found.cpus.empty()) return;
-  note_first(fmt::format(
-      "RECOVERED: the recorder was stopped before it finished; the events are from {}.cpu*",
-      path_));
-  buffers_.clear();
-  buffers_.push_back(std::move(found));
 }
 
 }  // namespace skbtrail::tracedat

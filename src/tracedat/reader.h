@@ -135,6 +135,7 @@ class Reader {
   void look_for_unclaimed_pages();
   void recover_data();
   void read_files_of_a_killed_recorder();
+  void read_files_of(Buffer& buffer);
   std::uint64_t offset_of(std::span<const std::uint8_t> range) const;
   void note(std::string message);
   void note_first(std::string message);

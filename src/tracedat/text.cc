@@ -1,5 +1,6 @@
 #include "tracedat/text.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace skbtrail::tracedat {
@@ -29,6 +30,19 @@ std::string selected_clock(std::string_view text) {
   const std::size_t close = text.find(']', open);
   if (open == std::string_view::npos || close == std::string_view::npos) return "";
   return std::string(text.substr(open + 1, close - open - 1));
+}
+
+bool has_line(std::string_view text, std::string_view line) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (text.substr(0, end) == line) return true;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return false;
+}
+
+std::string spool_suffix(std::string_view buffer, CpuId cpu) {
+  return (buffer.empty() ? "" : "." + std::string(buffer)) + ".cpu" + std::to_string(cpu);
 }
 
 std::optional<std::uint16_t> event_id(std::string_view format) {

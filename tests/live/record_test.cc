@@ -1,6 +1,7 @@
 // skbtrail record against this kernel, as a user runs it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -8,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <regex>
 #include <sstream>
 
@@ -303,6 +305,52 @@ TEST_F(Record, what_a_killed_recorder_left_is_removed_by_the_next) {
   EXPECT_FALSE(fs::exists(kInstances / name));
 }
 
+// The file that it was writing, which is not one of its CPUs'.
+std::optional<fs::path> hidden_in(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind(".trace.dat.", 0) == 0 && name.find(".cpu") == std::string::npos) {
+      return entry.path();
+    }
+  }
+  return std::nullopt;
+}
+
+std::uint64_t bytes_in(const fs::path& folder, const std::string& ending) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().string().ends_with(ending)) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+TEST_P(RecordVersion, what_a_killed_recorder_had_recorded_can_be_read) {
+  const SmallTaskNames names;
+  test::Background killed({SKBTRAIL_BINARY, "record", "-e", "raw_syscalls:*", "--file-version",
+                           GetParam(), "-o", file_.string(), "--", "sh", "-c",
+                           "dd if=/dev/zero of=/dev/null bs=1 count=100000 status=none; "
+                           "trap '' TERM; echo ready >&2; exec 2>/dev/null; sleep 5"});
+  ASSERT_TRUE(killed.wait_for("ready"));
+  constexpr std::uint64_t kLeastBytes = 400000 * 16;  // 4 events per byte
+  while (bytes_in(folder_.path(), ".cpu0") + bytes_in(folder_.path(), ".cpu1") < kLeastBytes) {
+    ::sched_yield();
+  }
+  killed.signal(SIGKILL);
+  killed.finish();
+  const std::optional<fs::path> left = hidden_in(folder_.path());
+  ASSERT_TRUE(left);
+  const RunResult report = test::skbtrail({"report", left->string()});
+  EXPECT_EQ(report.status, 5) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("RECOVERED: the recorder was stopped before it finished"));
+  EXPECT_GE(number_after(report.out, "captured"), 100000U) << report.out;
+  EXPECT_THAT(report.out, HasSubstr("raw_syscalls:sys_enter"));
+
+  const RunResult next = record({"-e", "irq:*"}, {"true"});
+  EXPECT_EQ(next.status, 0) << next.err;
+  EXPECT_THAT(next.err, HasSubstr("'skbtrail report " + left->string() + "' reads it"));
+  EXPECT_TRUE(fs::exists(*left));
+}
+
 TEST_F(Record, a_pattern_leaves_out_events_without_the_field_of_its_filter) {
   const RunResult result = record({"-e", "net:netif_receive_skb*:len > 0"}, kTraffic);
   EXPECT_EQ(result.status, 7) << result.err;
@@ -493,6 +541,24 @@ TEST_F(Record, a_full_disk_ends_it_with_a_whole_file) {
   // The capture says it too, with the same number.
   EXPECT_EQ(number_after(result.out, "LOST"), number_after(result.err, "lost"));
   EXPECT_THAT(result.out, HasSubstr("STOPPED   early"));
+}
+
+// Each CPU's events are smaller than the largest file that there may be, and all of them are not.
+TEST_F(Record, what_cannot_be_put_together_is_kept) {
+  if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "one CPU's events are all of them";
+  const RunResult result = test::run(
+      {"bash", "-c",
+       "ulimit -f 36000; exec \"$@\" sh -c 'for cpu in 0 1; do taskset -c $cpu "
+       "dd if=/dev/zero of=/dev/null bs=1 count=110000 status=none; done'",
+       "-", SKBTRAIL_BINARY, "record", "-o", file_.string(), "-e", "raw_syscalls:*", "--"});
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("File too large"));
+  const std::optional<fs::path> left = hidden_in(folder_.path());
+  ASSERT_TRUE(left);
+  EXPECT_THAT(result.err, HasSubstr("'skbtrail report " + left->string() + "' reads it"));
+  const RunResult report = test::skbtrail({"report", left->string()});
+  EXPECT_EQ(report.status, 5) << report.err;
+  EXPECT_GE(number_after(report.out, "captured"), 880000U) << "4 events per byte";
 }
 
 TEST_F(Record, the_size_of_the_task_name_table_is_put_back) {

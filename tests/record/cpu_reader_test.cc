@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <cstring>
@@ -82,6 +83,16 @@ TEST_F(Draining, part_filled_pages_are_all_taken_at_the_end) {
   const std::string content = pages(300, kScrap);
   const std::unique_ptr<CpuReader> reader = start(0, content);
   ASSERT_TRUE(reader->finish().has_value());
+  EXPECT_TRUE(taken(*reader) == content);
+}
+
+// It is what a recorder that is killed has saved.
+TEST_F(Draining, what_is_little_does_not_stay_in_memory) {
+  const std::string content = pages(3, kFull);
+  const std::unique_ptr<CpuReader> reader = start(0, content);
+  while (std::filesystem::file_size(folder_ / "spool0") < content.size()) ::sched_yield();
+  ASSERT_TRUE(reader->finish().has_value());
+  EXPECT_TRUE(reader->tail().empty());
   EXPECT_TRUE(taken(*reader) == content);
 }
 

@@ -9,7 +9,9 @@
 namespace skbtrail::record {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
 const std::string kCapture("\x17\x08\x44tracing7", 11);
@@ -118,14 +120,58 @@ TEST_F(Output, a_missing_folder_is_named) {
   EXPECT_THAT(output.error().message, HasSubstr((folder_ / "no").string()));
 }
 
-TEST_F(Output, the_spool_has_no_name) {
+TEST_F(Output, the_spools_go_when_it_is_finished) {
   Result<OutputFile> output = OutputFile::create(path_);
   ASSERT_TRUE(output.has_value());
-  const std::size_t before = files();
-  const Result<Fd> spool = output->spool();
+  const Result<Fd> spool = output->spool(".cpu0");
   ASSERT_TRUE(spool.has_value());
-  EXPECT_EQ(files(), before);
+  EXPECT_EQ(files(), 2U);
   EXPECT_EQ(::pwrite(spool->get(), "x", 1, 0), 1);
+  struct stat info {};
+  ASSERT_EQ(::fstat(spool->get(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600U);
+  write(*output, kCapture);
+  ASSERT_TRUE(output->commit().has_value());
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(Output, the_spools_go_with_what_is_given_up) {
+  {
+    Result<OutputFile> output = OutputFile::create(path_);
+    ASSERT_TRUE(output.has_value());
+    ASSERT_TRUE(output->spool(".cpu0").has_value());
+    OutputFile moved = std::move(*output);
+    ASSERT_TRUE(moved.spool(".cpu1").has_value());
+    EXPECT_EQ(files(), 3U);
+  }
+  EXPECT_EQ(files(), 0U);
+}
+
+TEST_F(Output, what_cannot_be_finished_can_be_kept) {
+  fs::path kept;
+  {
+    Result<OutputFile> output = OutputFile::create(path_);
+    ASSERT_TRUE(output.has_value());
+    write(*output, kCapture);
+    ASSERT_TRUE(output->spool(".cpu0").has_value());
+    EXPECT_THAT(OutputFile::left_behind(path_), IsEmpty()) << "its recorder lives";
+    kept = output->keep();
+  }
+  EXPECT_EQ(files(), 2U);
+  EXPECT_EQ(test::read_file(kept), kCapture);
+  EXPECT_TRUE(fs::exists(kept.string() + ".cpu0"));
+  EXPECT_THAT(OutputFile::left_behind(path_), ElementsAre(kept));
+}
+
+TEST_F(Output, nothing_else_was_left_by_a_recorder) {
+  test::write_file(folder_ / ".trace.dat.notes1", "my notes\n");
+  test::write_file(folder_ / ".trace.dat.1234567", kCapture);
+  test::write_file(folder_ / "trace.dat.abcdef", kCapture);
+  test::write_file(folder_ / ".abcdef", kCapture);
+  fs::create_symlink(folder_ / "trace.dat.abcdef", folder_ / ".trace.dat.linked");
+  EXPECT_THAT(OutputFile::left_behind(path_), IsEmpty());
+  test::write_file(folder_ / ".trace.dat.AbCd12", kCapture);
+  EXPECT_THAT(OutputFile::left_behind(path_), ElementsAre(folder_ / ".trace.dat.AbCd12"));
 }
 
 // Runs as root only: nobody else can give files away.

@@ -38,6 +38,7 @@ using test::analyse;
 using test::Analysis;
 using test::kPage;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -550,6 +551,39 @@ TEST(Recovery, the_files_of_a_killed_recorder_are_read) {
   EXPECT_EQ(analysis.events, 10U);
   EXPECT_THAT(analysis.damage, Contains(HasSubstr("trace.dat.cpu*")));
   EXPECT_THAT(analysis.damage, Contains(HasSubstr("CPU 1: 1 damaged pages")));
+}
+
+// Ours says that it is not finished, and has its tables already.
+TEST_P(Structure, what_our_killed_recorder_left_is_read_with_all_its_buffers) {
+  const test::TemporaryFolder folder;
+  CaptureText text = small_text();
+  text.named_buffers.push_back({"graph", kPage});
+  text.options.push_back({OptionId::skbtrail_recorder, "version 1\nunfinished\n"});
+  const auto layout = lay_out(text, {}, GetParam());
+  ASSERT_TRUE(layout.has_value());
+  const std::string path = folder / ".trace.dat.AbCd12";
+  test::write_file(path, layout->head + std::string(1 << 20, '\0'));
+  const Analysis nothing = analyse(stream::Trace::open(path));
+  ASSERT_TRUE(nothing.error);
+  EXPECT_THAT(nothing.error->message, HasSubstr("there is no " + path + ".cpu*"));
+
+  test::write_file(path + ".cpu1", pages_of(1050, 2));
+  test::write_file(path + ".graph.cpu0", pages_of(1000, 3));
+  const auto reader = Reader::open(path);
+  ASSERT_TRUE(reader.has_value());
+  ASSERT_EQ(reader->buffers().size(), 2U);
+  ASSERT_EQ(reader->buffers()[0].cpus.size(), 1U);
+  EXPECT_EQ(reader->buffers()[0].cpus[0].cpu, 1U);
+  EXPECT_EQ(reader->buffers()[0].cpus[0].stored.size(), 2 * kPage);
+  EXPECT_EQ(reader->buffers()[1].name, "graph");
+  EXPECT_EQ(reader->buffers()[1].cpus[0].stored.size(), 3 * kPage);
+  EXPECT_THAT(reader->damage(), ElementsAre(HasSubstr("RECOVERED: the recorder was stopped")));
+
+  // It was killed later, on a full disk: the pages go to their place one after the other.
+  test::write_file(path, layout->head + pages_of(1050, 1));
+  test::write_file(path + ".cpu1", std::string(kPage, '\0') + pages_of(1150, 1));
+  EXPECT_THAT(Reader::open(path)->damage(),
+              ElementsAre(HasSubstr("RECOVERED"), HasSubstr("already moved")));
 }
 
 // `file` behind its end: a hole that nobody reads.
