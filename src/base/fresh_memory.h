@@ -13,11 +13,11 @@ namespace skbtrail {
 // microseconds, as long as a thousand events. Where the kernel does not know how (before 5.14), it
 // is left to itself.
 inline void populate(void* memory, std::size_t size) {
-  constexpr std::uintptr_t kPage = 4096;  // of x86-64; elsewhere the kernel may refuse
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t first = (begin + kPage - 1) & ~(kPage - 1);
-  const std::uintptr_t end = (begin + size) & ~(kPage - 1);
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE);
+  constexpr std::size_t kPage = 4096;  // of x86-64; elsewhere the kernel may refuse
+  const std::size_t before = (kPage - reinterpret_cast<std::uintptr_t>(memory) % kPage) % kPage;
+  if (size < before + kPage) return;
+  madvise(static_cast<std::byte*>(memory) + before, (size - before) / kPage * kPage,
+          MADV_POPULATE_WRITE);
 }
 
 }  // namespace skbtrail

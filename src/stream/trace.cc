@@ -93,7 +93,7 @@ std::string Trace::clock() const {
 }
 
 std::string Trace::stream_name(std::size_t stream) const {
-  const std::string cpu = fmt::format("CPU {}", streams_[stream].cpu->cpu);
+  std::string cpu = fmt::format("CPU {}", streams_[stream].cpu->cpu);
   if (choice_->read.size() == 1) return cpu;
   return fmt::format("{} of buffer \"{}\"", cpu, shown_name(stream_buffer(stream)));
 }
