@@ -32,8 +32,8 @@ class Capture {
   Capture& operator=(Capture&&) noexcept;
   ~Capture();
 
-  // The next event of all CPUs, ordered by (time, CPU); false at the end. What it and the one
-  // before it point at stays valid until the next call: copy what you keep.
+  // The next event of all CPUs, ordered by (time, CPU); false at the end. What it points at stays
+  // valid until the next call: copy what you keep.
   bool next(RawEvent& event);
   // The fields every event has.
   EventHeader header(const RawEvent& event) const;

@@ -9,8 +9,8 @@
 namespace skbtrail {
 
 // A view into a page. `data` is valid until the CPU's next event but one is read: pages are read,
-// or decompressed, into memory that is used again. A merge holds one event per CPU ready, so an
-// event it gave is good until it is asked for the next.
+// or decompressed, into memory that is used again. A merge reads ahead, so an event it gave is good
+// until it is asked for the next.
 struct RawEvent {
   Nanoseconds time = 0;
   const std::uint8_t* data = nullptr;  // starts at common_type

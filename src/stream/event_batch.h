@@ -64,8 +64,7 @@ class EventBatch {
   void pass_to(Taker& taker) const {
     each_part(taker, [&](std::size_t from, std::size_t to) { pass(from, to, taker); });
   }
-  // The same for who takes few of them: those with `bool Taker::takes(std::uint16_t id)`. To be
-  // called by the thread that filled the batch.
+  // The same for who takes few of them: those with `bool Taker::takes(std::uint16_t id)`.
   template <class Taker>
   void pass_taken_to(Taker& taker) const {
     each_part(taker, [&](std::size_t from, std::size_t to) { pass_taken(from, to, taker); });
