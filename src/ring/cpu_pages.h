@@ -28,6 +28,7 @@ struct CpuDamage {
   std::uint64_t first_back = 0;  // index of the first of them
   std::uint64_t unselected = 0;  // no damage: good events left out because of Selection::skip
 
+  bool operator==(const CpuDamage&) const = default;
   bool any() const { return pages + unreadable + unwritten + runs_back > 0; }
 };
 

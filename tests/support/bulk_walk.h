@@ -77,13 +77,7 @@ inline std::string bulk_difference(ring::CpuPages one_by_one, ring::CpuPages aga
     return fmt::format("from {} to {}, not from {} to {}", tally.first(), tally.last(), first,
                        last);
   }
-  const ring::CpuDamage& ours = one_by_one.damage();
-  const ring::CpuDamage& theirs = in_bulk.damage();
-  if (ours.pages != theirs.pages || ours.first != theirs.first ||
-      ours.first_page != theirs.first_page || ours.unwritten != theirs.unwritten ||
-      ours.unreadable != theirs.unreadable || ours.unselected != theirs.unselected) {
-    return "other damage";
-  }
+  if (one_by_one.damage() != in_bulk.damage()) return "other damage";
   if (one_by_one.lost_at_end() != in_bulk.lost_at_end()) return "another loss at the end";
   return "";
 }
