@@ -288,6 +288,13 @@ TEST_F(CpuContext, a_gap_before_the_first_event_and_one_after_the_last_are_lost)
   EXPECT_EQ(log.sums[1], 100U);  // a CPU without events is unknown all the time
 }
 
+TEST_F(CpuContext, a_cpu_that_has_lost_all_its_events_is_lost_all_the_time) {
+  const CpuId cpus[]{0, 1};
+  const LossWindow end[]{{0, 0, 0, kLostUnknown}};
+  contexts.finish(1000, 1200, cpus, end);
+  EXPECT_THAT(log.lines, ElementsAre("1000-1200 lost"));
+}
+
 TEST_F(CpuContext, the_next_task_with_a_pid_is_another_one) {
   enter(100, 7, 231);
   to(110, 7, kZombie, 0);
