@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/mapping_watch.h"
 
 namespace skbtrail {
 
@@ -37,6 +38,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   madvise(at, size, MADV_SEQUENTIAL);
   file.bytes_ = {static_cast<const std::uint8_t*>(at), size};
+  watch_mapping(file.bytes_, path);
   file.fd_ = std::move(fd);
   return file;
 }
@@ -81,7 +83,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  forget_mapping(bytes_);
+  munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace skbtrail

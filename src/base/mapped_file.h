@@ -1,6 +1,6 @@
 // A file mapped read-only. Touching what a file has lost since it was mapped raises SIGBUS, as with
 // any reader that maps: captures are written under a temporary name and renamed when they are
-// whole.
+// whole. What becomes of such a signal: base/mapping_watch.h.
 #pragma once
 
 #include <cstdint>

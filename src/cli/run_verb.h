@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "base/mapping_watch.h"
 #include "cli/arguments.h"
 #include "cli/exit_status.h"
 #include "cli/input.h"
@@ -20,6 +21,7 @@ int run_verb(const Arguments& arguments, std::span<const std::string> words,
   if (parsed->has("help")) return arguments.print_help();
   const auto options = read_options(*parsed);
   if (!options) return complain(options.error());
+  exit_when_a_file_shrinks(kDamaged);
   const Result<int> status = run(*options);
   return status ? *status : complain(status.error());
 }
