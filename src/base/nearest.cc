@@ -40,6 +40,13 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
   return names;
 }
 
+std::vector<std::string> nearest_first(std::string_view word, std::vector<std::string> known) {
+  std::stable_sort(known.begin(), known.end(), [word](const std::string& a, const std::string& b) {
+    return distance(word, a) < distance(word, b);
+  });
+  return known;
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string> known) {
   const std::vector<std::string> names = nearest(word, known);
   if (names.empty()) return "";

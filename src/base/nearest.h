@@ -13,6 +13,9 @@ namespace skbtrail {
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> known,
                                  std::size_t limit = 3);
 
+// All of `known`, nearest first.
+std::vector<std::string> nearest_first(std::string_view word, std::vector<std::string> known);
+
 // ": did you mean a, b or c?", or nothing when nothing is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> known);
 

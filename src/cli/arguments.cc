@@ -58,6 +58,16 @@ Result<std::optional<std::uint64_t>> Parsed::number(const std::string& option, s
   return value;
 }
 
+Result<void> Parsed::refuse(std::initializer_list<const char*> options,
+                            std::string_view other) const {
+  for (const char* option : options) {
+    if (!has(option)) continue;
+    return usage_error(
+        verb_, fmt::format("--{} does nothing beside {}: leave one of them out", option, other));
+  }
+  return {};
+}
+
 Result<std::optional<double>> Parsed::seconds(const std::string& option) const {
   const std::optional<std::string> word = text(option);
   if (!word) return std::nullopt;

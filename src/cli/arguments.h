@@ -10,6 +10,7 @@
 #include <boost/program_options/positional_options.hpp>
 #include <boost/program_options/variables_map.hpp>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -42,6 +43,8 @@ class Parsed {
       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;
   // A positive number of seconds, fractions allowed.
   Result<std::optional<double>> seconds(const std::string& option) const;
+  // A usage error when one of these options was given: they do nothing beside `other`, which was.
+  Result<void> refuse(std::initializer_list<const char*> options, std::string_view other) const;
   // What stood after "--".
   const std::vector<std::string>& command() const { return command_; }
 

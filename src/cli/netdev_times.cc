@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "cli/no_match.h"
 #include "cli/packet_walk.h"
 #include "cli/run_verb.h"
 #include "cli/verb.h"
@@ -164,6 +165,7 @@ class NetdevTimes {
     walk.also_tell<track::LegSink>(hunks);
     track::CaptureFacts facts = walk.run();
     hunks.finish();
+    note_devices(walk.devices());
     const track::DeliveryCounters& delivery = walk.tracker().delivery_counters();
     rx_ = {hunks.counters(), delivery.unmatched_copies + delivery.unmatched_datagrams};
     return facts;
@@ -176,9 +178,25 @@ class NetdevTimes {
     TransmitPrinter printer(elements(), walk.names(), {options_.devices, walk.devices()});
     walk.also_tell<track::LegSink>(printer);
     track::CaptureFacts facts = walk.run();
+    note_devices(walk.devices());
     tx_ = printer.totals();
     tx_.send = walk.tracker().send_counters();
     return facts;
+  }
+
+  // After either walk: which of these devices no event named.
+  void note_devices(const track::Devices& devices) {
+    known_.clear();
+    for (std::size_t id = 1; id < devices.size(); ++id) {
+      known_.emplace_back(devices.name(track::DeviceId{static_cast<std::uint16_t>(id)}));
+    }
+  }
+  void tell_unmatched() const {
+    for (const std::string& device : options_.devices) {
+      if (std::find(known_.begin(), known_.end(), device) == known_.end()) {
+        tell_no_match("dev", device, known_);
+      }
+    }
   }
 
   const report::ReceiveTotals& rx() const { return rx_; }
@@ -192,6 +210,7 @@ class NetdevTimes {
   TextWriter& out_;
   report::ReceiveTotals rx_;
   report::TransmitTotals tx_;
+  std::vector<std::string> known_;  // devices
 };
 
 void print_text(const Options& options, NetdevTimes& times, TextWriter& out,
@@ -226,6 +245,7 @@ Result<int> run_netdev_times(const Options& options) {
     print_text(options, times, out, facts);
   }
   if (auto written = out.flush(); !written) return pass(written);
+  times.tell_unmatched();
   return exit_status(facts, options.input.strict);
 }
 

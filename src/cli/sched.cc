@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "cli/no_match.h"
 #include "cli/packet_walk.h"
 #include "cli/run_verb.h"
 #include "cli/sched_walk.h"
@@ -39,7 +40,7 @@ Arguments make_arguments() {
   arguments.flag("details", "every task at length (default when tasks are chosen)");
   arguments.flag("timehist", "a line per switch, as perf sched timehist --state");
   arguments.flag("latency", "waits for a CPU, as perf sched latency");
-  arguments.value("top", "N", "so many tasks at most (default: 30)");
+  arguments.value("top", "N", "so many tasks at most (default: 30; 0: all)");
   arguments.flag("no-packets", "do not look for the packets that woke a task: faster");
   arguments.positional("file", 1);
   return arguments;
@@ -76,12 +77,20 @@ Result<Options> read_options(const Parsed& parsed) {
   }
   if (parsed.has("timehist")) options.output = Output::timehist;
   if (parsed.has("latency")) options.output = Output::latency;
+  Result<void> used;
+  if (options.output == Output::timehist) used = parsed.refuse({"details", "top"}, "--timehist");
+  if (used && options.output == Output::latency) used = parsed.refuse({"details"}, "--latency");
+  // Which has all of it.
+  if (used && options.input.format == Format::json) {
+    used = parsed.refuse({"details", "latency", "top"}, "--format json");
+  }
+  if (!used) return pass(used);
   options.details = parsed.has("details") || !options.choice.everything();
   options.packets = !parsed.has("no-packets");
-  auto top = parsed.number("top", 1);
+  auto top = parsed.number("top");
   if (!top) return pass(top);
-  options.top = top->value_or(
-      options.choice.everything() ? kDefaultTop : std::numeric_limits<std::uint32_t>::max());
+  options.top = top->value_or(options.choice.everything() ? kDefaultTop : 0);
+  if (options.top == 0) options.top = std::numeric_limits<std::uint64_t>::max();
   return options;
 }
 
@@ -117,6 +126,16 @@ void count_wakeups(track::SchedStats& stats, const report::PacketWakeups& wakeup
   }
 }
 
+void tell_unmatched(const report::SchedChoice& choice, const track::SchedStats& stats,
+                    const track::Kinship& kinship) {
+  if (choice.everything()) return;
+  std::vector<const track::TaskLife*> lives;
+  for (const track::SchedTask& task : stats.tasks()) {
+    if (task.life->pid != 0) lives.push_back(task.life);
+  }
+  tell_unknown_tasks(choice.pids, choice.comms, lives, kinship);
+}
+
 Result<int> write_timehist(stream::Trace& trace, const Options& options) {
   WakeupSink wakeups;
   // A line names the packet that woke its task, and is printed before that packet has ended: a walk
@@ -134,6 +153,7 @@ Result<int> write_timehist(stream::Trace& trace, const Options& options) {
     report::write_timehist_end(writer.lines(), walk.stats(), facts, out);
   }
   if (auto written = out.flush(); !written) return pass(written);
+  tell_unmatched(options.choice, walk.stats(), kinship);
   if (options.input.format == Format::json) report::tell_what_lacks(facts);
   return exit_status(facts, options.input.strict);
 }
@@ -164,6 +184,7 @@ Result<int> write_tables(stream::Trace& trace, const Options& options) {
     report::write_sched_text(result, facts, options.details, options.top, out);
   }
   if (auto written = out.flush(); !written) return pass(written);
+  tell_unmatched(options.choice, walk.stats(), walk.kinship());
   return exit_status(facts, options.input.strict);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/no_match.h"
 #include "cli/pipeline.h"
 #include "cli/run_verb.h"
 #include "cli/selection.h"
@@ -61,6 +62,10 @@ Result<Options> read_options(const Parsed& parsed) {
   options.comms = parsed.all("comm");
   options.top = static_cast<std::size_t>(top->value_or(kTasksShown));
   options.sizes = parsed.has("sizes");
+  if (options.input.format == Format::json) {  // which has all of it
+    auto used = parsed.refuse({"top", "sizes"}, "--format json");
+    if (!used) return pass(used);
+  }
   return options;
 }
 
@@ -105,8 +110,9 @@ Result<int> run_syscalls(const Options& options) {
   contexts.finish(facts.first, facts.last, trace->cpus(), facts.gaps_at_end);
   times.finish(facts.last);
   stats.finish();
-  report::SyscallReport result{stats, names, chosen(stats, kinship(trace->file()), options), 0,
-                               options.sizes};
+  const track::Kinship relations = kinship(trace->file());
+  report::SyscallReport result{stats, names,         chosen(stats, relations, options),
+                               0,     options.sizes, options.pids.empty() && options.comms.empty()};
   result.shown = options.top == 0 ? result.tasks.size() : options.top;
   TextWriter out(STDOUT_FILENO);
   if (options.input.format == Format::json) {
@@ -115,6 +121,9 @@ Result<int> run_syscalls(const Options& options) {
     report::write_syscalls_text(result, facts, out);
   }
   if (auto written = out.flush(); !written) return pass(written);
+  std::vector<const track::TaskLife*> lives;
+  for (const track::TaskCalls* task : stats.tasks()) lives.push_back(task->life);
+  tell_unknown_tasks(options.pids, options.comms, lives, relations);
   return exit_status(facts, options.input.strict);
 }
 

@@ -226,7 +226,9 @@ void write_syscalls_text(const SyscallReport& report, const track::CaptureFacts&
               human_count(report.tasks.size() - report.shown), human_count(more_calls),
               report.tasks.size());
   }
-  if (report.tasks.empty()) out.write("# no system call of such a task was recorded\n");
+  if (report.tasks.empty()) {
+    out.print("# no system call {}was recorded\n", report.everybody ? "" : "of such a task ");
+  }
   if (!report.stats.has_switches()) {
     out.write("# no sched_switch: all time counts as on-cpu, timeouts as empty\n");
   }

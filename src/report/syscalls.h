@@ -15,6 +15,7 @@ struct SyscallReport {
   std::vector<const track::TaskCalls*> tasks;  // that were asked for, most time on a CPU first
   std::size_t shown = 0;                       // of these, in the text
   bool sizes = false;                          // the text tells how many bytes calls moved
+  bool everybody = true;                       // nobody was asked for by name
 };
 
 // On a CPU in all calls of the task that returned.

@@ -24,6 +24,10 @@ TEST(Nearest, nothing_is_like_something_else) {
   EXPECT_EQ(did_you_mean("zebra", kKnown), "");
 }
 
+TEST(Nearest, all_of_them_are_sorted_by_how_near_they_are) {
+  EXPECT_EQ(nearest_first("eth1", {"lo", "eth10", "eth1"}), (Names{"eth1", "eth10", "lo"}));
+}
+
 TEST(Nearest, the_nearest_comes_first_and_there_is_a_limit) {
   EXPECT_EQ(nearest("repord", kKnown, 1).size(), 1U);
   EXPECT_EQ(did_you_mean("net:netif_r", kKnown),

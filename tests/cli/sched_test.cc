@@ -123,6 +123,33 @@ TEST(SchedArguments, what_makes_no_sense_is_refused) {
   EXPECT_EQ(skbtrail({"sched", "--pid", "x", file}).status, 2);
   EXPECT_EQ(skbtrail({"sched", "--pid", "0", file}).status, 2);
   EXPECT_EQ(skbtrail({"sched", "--timehist", "--latency", file}).status, 2);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> useless{
+      {{"--timehist", "--top", "3"}, "--top does nothing beside --timehist"},
+      {{"--timehist", "--details"}, "--details does nothing beside --timehist"},
+      {{"--latency", "--details"}, "--details does nothing beside --latency"},
+      {{"--format", "json", "--top", "3"}, "--top does nothing beside --format json"},
+      {{"--format", "json", "--latency"}, "--latency does nothing beside --format json"}};
+  for (auto [words, said] : useless) {
+    words.insert(words.begin(), "sched");
+    words.push_back(file);
+    const RunResult result = skbtrail(words);
+    EXPECT_EQ(result.status, 2) << said;
+    EXPECT_THAT(result.err, HasSubstr(said));
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST(SchedArguments, top_0_is_all) {
+  const std::string file = data_file("6.12-nginx_contended.dat");
+  const auto lines = [&file](std::vector<std::string> words) {
+    words.insert(words.begin(), "sched");
+    words.push_back(file);
+    return skbtrail(words).out;
+  };
+  EXPECT_THAT(lines({"--top", "1"}), HasSubstr("\nand "));
+  EXPECT_THAT(lines({"--top", "0"}), testing::Not(HasSubstr("\nand ")));
+  EXPECT_THAT(lines({"--latency", "--top", "1"}), HasSubstr("\nand "));
+  EXPECT_THAT(lines({"--latency", "--top", "0"}), testing::Not(HasSubstr("\nand ")));
 }
 
 TEST(SchedArguments, choose_tasks) {
@@ -155,8 +182,28 @@ TEST(SchedArguments, a_task_that_is_not_there_is_said) {
     const RunResult result = skbtrail({"sched", table, "--comm", "nobody", file});
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.out, testing::HasSubstr(said));
+    EXPECT_THAT(result.err, testing::StartsWith("skbtrail: nothing matches --comm nobody: there "));
     EXPECT_THAT(result.out, testing::Not(testing::HasSubstr("/proc's counts")));
   }
+}
+
+TEST(SchedArguments, tasks_that_are_not_there_are_named_on_standard_error) {
+  const std::string file = data_file("6.12-nginx_contended.dat");
+  const auto said = [&file](std::vector<std::string> words) {
+    words.push_back(file);
+    const RunResult result = skbtrail(words);
+    EXPECT_EQ(result.status, 0);
+    return result.err;
+  };
+  for (const char* verb : {"sched", "syscalls"}) {
+    EXPECT_THAT(said({verb, "--comm", "nginxx"}),
+                testing::EndsWith("--comm nginxx: did you mean nginx?\n"));
+    EXPECT_EQ(said({verb, "--comm", "nginx", "--pid", "302"}), "") << verb;
+    EXPECT_THAT(said({verb, "--pid", "99999"}), HasSubstr("matches --pid 99999: there are "))
+        << verb;
+    EXPECT_THAT(said({verb, "--format", "json", "--comm", "x"}), HasSubstr("--comm x: there are "));
+  }
+  EXPECT_THAT(said({"sched", "--timehist", "--comm", "x"}), HasSubstr("--comm x: there are "));
 }
 
 TEST(SchedPackets, are_named_in_timehist) {
