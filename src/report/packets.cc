@@ -57,6 +57,10 @@ PacketSteps steps(const track::Packet& packet) {
   return steps;
 }
 
+std::optional<Nanoseconds> duration(const track::Packet& packet, const StageInterval& interval) {
+  return between(packet.stage(interval.from), packet.stage(interval.to));
+}
+
 void append_way(const track::Packet& packet, const PacketNames& names, Lines& out) {
   for (const Leg* leg = packet.first; leg != nullptr; leg = leg->next) {
     if (leg != packet.first) out.push_back('>');

@@ -39,7 +39,18 @@ struct PacketSteps {
 };
 PacketSteps steps(const track::Packet& packet);
 
+// Of a whole packet; a packet has it when it passed both, in this order.
+struct StageInterval {
+  track::Stage from{}, to{};
+};
+std::optional<Nanoseconds> duration(const track::Packet& packet, const StageInterval& interval);
+
 enum class PacketWidth { narrow, wide };
+
+struct PacketColumns {
+  PacketWidth width = PacketWidth::narrow;
+  std::optional<StageInterval> interval;  // one more column, in JSON a key
+};
 
 // Lines go to a buffer: a packet may have to wait for an older one before it is printed.
 using Lines = fmt::memory_buffer;
@@ -50,13 +61,14 @@ inline void append_text(Lines& line, std::string_view text) {
   std::memcpy(line.data() + before, text.data(), text.size());
 }
 
-void write_packets_header(PacketWidth width, TextWriter& out);
-void write_packet_text(const track::Packet& packet, const PacketNames& names, PacketWidth width,
-                       Lines& line);
+void write_packets_header(const PacketColumns& columns, TextWriter& out);
+void write_packet_text(const track::Packet& packet, const PacketNames& names,
+                       const PacketColumns& columns, Lines& line);
 // A bar for each stage, below the packet's line.
 void write_waterfall(const track::Packet& packet, const PacketNames& names, Lines& out);
 // An object in a line: documented in skbtrail-packets(1).
-void write_packet_json(const track::Packet& packet, const PacketNames& names, Lines& line);
+void write_packet_json(const track::Packet& packet, const PacketNames& names,
+                       const std::optional<StageInterval>& interval, Lines& line);
 
 // What the trackers counted beside the packets themselves.
 struct PacketTotals {

@@ -102,7 +102,8 @@ void append_leg(Lines& line, const Leg& leg, const PacketNames& names) {
 
 }  // namespace
 
-void write_packet_json(const track::Packet& packet, const PacketNames& names, Lines& line) {
+void write_packet_json(const track::Packet& packet, const PacketNames& names,
+                       const std::optional<StageInterval>& interval, Lines& line) {
   const Leg& first = *packet.first;
   const Leg& last = packet.last();
   append(line, "{{\"id\":{},\"direction\":\"{}\",\"device\":", packet.id, direction(first));
@@ -125,6 +126,10 @@ void write_packet_json(const track::Packet& packet, const PacketNames& names, Li
   append_stages(line, [&](Stage stage) { return packet.stage(stage); });
   append(line, ",\"begin_ns\":{},\"total_ns\":{},\"crossed_loss\":{}", packet.begin(),
          packet.end() - packet.begin(), packet.crossed_loss());
+  if (interval) {
+    const std::optional<Nanoseconds> took = duration(packet, *interval);
+    append(line, ",\"interval_ns\":{}", took ? fmt::to_string(*took) : "null");
+  }
   if (last.merged_into != 0) append(line, ",\"merged_into\":{}", last.merged_into);
   if (first.parent != 0) append(line, ",\"parent\":{}", first.parent);
   line.append(std::string_view(",\"legs\":["));

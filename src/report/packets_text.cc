@@ -1,4 +1,5 @@
-// At most 100 columns: when, where, how large, five steps, the whole, what became of it, whose.
+// Up to 100 columns with usual names: when, where, how large, the whole, what became of it, whose;
+// then the five steps of it, those that it took, and in place of further ones why it took no more.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,8 +21,9 @@ constexpr std::array kWideStages{Stage::send,  Stage::queue,   Stage::enqueue,  
                                  Stage::run,   Stage::copy,    Stage::ret};
 
 void spaces(Lines& line, std::size_t count) {
-  constexpr std::string_view kSpaces = "                                ";
-  append_text(line, kSpaces.substr(0, count));
+  const std::size_t before = line.size();
+  line.resize(before + count);
+  std::memset(line.data() + before, ' ', count);
 }
 
 // Right-aligned in `width`, with a space before it.
@@ -39,12 +41,36 @@ char* blank_column(Lines& line, std::size_t width) {
   return begin + width + 1;
 }
 
-// Up to ten thousand seconds a duration has at most 7 characters: written where it belongs.
+// Where the columns of a line end that begins here. What is longer than usual goes on into the
+// blanks of the columns behind it, and these stay in their places as far as that goes.
+class ColumnEnds {
+ public:
+  explicit ColumnEnds(const Lines& line) : begin_(line.size()) {}
+
+  // A column of `width` and a space before it: what is left of its width.
+  std::size_t next(const Lines& line, std::size_t width) {
+    end_ += width + 1;
+    const std::size_t used = line.size() - begin_;
+    return used + 1 < end_ ? end_ - used - 1 : 0;
+  }
+  // Blanks up to the end of the columns so far.
+  void fill(Lines& line) const {
+    const std::size_t used = line.size() - begin_;
+    if (used < end_) spaces(line, end_ - used);
+  }
+
+ private:
+  std::size_t begin_;
+  std::size_t end_ = 0;
+};
+
+// Up to a thousand seconds a duration has at most 6 characters: written where it belongs.
+constexpr std::size_t kDuration = 6;
 void duration_column(Lines& line, std::optional<Nanoseconds> duration, std::size_t width) {
-  constexpr Nanoseconds kFits = 10'000'000'000'000;
+  constexpr Nanoseconds kFits = 1'000'000'000'000;
   if (!duration) {
-    *(blank_column(line, width) - 1) = '-';
-  } else if (width >= 7 && *duration < kFits) {
+    *(blank_column(line, std::max<std::size_t>(width, 1)) - 1) = '-';
+  } else if (width >= kDuration && *duration < kFits) {
     write_compact_duration(*duration, blank_column(line, width));
   } else {
     column(line, CompactDuration(*duration).text(), width);
@@ -63,16 +89,6 @@ void number(Lines& line, std::uint64_t value, std::size_t width) {
   } while (value > 0);
 }
 
-// Left-aligned.
-void way_column(Lines& line, const track::Packet& packet, const PacketNames& names,
-                std::size_t width) {
-  line.push_back(' ');
-  const std::size_t before = line.size();
-  append_way(packet, names, line);
-  const std::size_t written = line.size() - before;
-  if (written < width) spaces(line, width - written);
-}
-
 void time_column(Lines& line, Nanoseconds time) {
   const fmt::format_int seconds(time / 1'000'000'000);
   const fmt::format_int micros(1'000'000 + time % 1'000'000'000 / 1000);
@@ -88,23 +104,32 @@ std::string offset_from(Nanoseconds begin, Nanoseconds time) {
                       : fmt::format("+{}", CompactDuration(time - begin).text());
 }
 
-// "dropped NO_SOCKET", "unknown, events lost"
-void append_outcome(Lines& line, const track::Packet& packet, const PacketNames& names) {
-  const Leg& last = packet.last();
-  const std::string_view outcome = name(last.outcome);
-  append_text(line, outcome);
-  if (last.outcome == track::Outcome::dropped ||
-      (last.reason && last.outcome == track::Outcome::consumed)) {
-    fmt::format_to(std::back_inserter(line), " {}", names.reasons.name(last.reason));
+bool tells_reason(const Leg& last) {
+  return last.outcome == track::Outcome::dropped ||
+         (last.reason && last.outcome == track::Outcome::consumed);
+}
+bool tells_where(const Leg& last) {
+  return last.outcome == track::Outcome::merged && last.merged_into != 0;
+}
+bool has_details(const Leg& last) {
+  return tells_reason(last) || last.cause != track::UnknownCause::none || tells_where(last);
+}
+
+// Why it ended like that: "NO_SOCKET __udp4_lib_rcv+0x545", "events lost", "into 17".
+void append_details(Lines& line, const Leg& last, const PacketNames& names) {
+  if (tells_reason(last)) {
+    line.push_back(' ');
+    append_text(line, names.reasons.name(last.reason));
     if (last.location != 0) {
-      fmt::format_to(std::back_inserter(line), " {}", names.symbols.name(last.location));
+      line.push_back(' ');
+      append_text(line, names.symbols.name(last.location));
     }
   }
   if (last.cause != track::UnknownCause::none) {
-    fmt::format_to(std::back_inserter(line), ", {}",
-                   track::kUnknownCauseNames[static_cast<std::size_t>(last.cause)]);
+    line.push_back(' ');
+    append_text(line, track::kUnknownCauseNames[static_cast<std::size_t>(last.cause)]);
   }
-  if (last.outcome == track::Outcome::merged && last.merged_into != 0) {
+  if (tells_where(last)) {
     fmt::format_to(std::back_inserter(line), " into {}", last.merged_into);
   }
 }
@@ -124,81 +149,140 @@ char mark(const track::Packet& packet) {
   return ' ';
 }
 
-void append_end(Lines& line, const track::Packet& packet, const PacketNames& names) {
-  duration_column(line, packet.end() - packet.begin(), 7);
-  line.push_back(mark(packet));
+void append_task(Lines& line, Pid pid, const PacketNames& names) {
   line.push_back(' ');
-  const std::size_t before = line.size();
-  append_outcome(line, packet, names);
-  const Pid pid = task(packet);
-  if (pid == 0) return;
-  if (line.size() - before < 11) spaces(line, 11 - (line.size() - before));
-  const std::string_view comm = names.comms.name(pid);
-  line.push_back(' ');
-  append_text(line, comm);
+  append_text(line, names.comms.name(pid));
   line.push_back('-');
   const fmt::format_int digits(pid);
   append_text(line, {digits.data(), digits.size()});
 }
 
+// Of the narrow lines; with the space before each, and one behind the mark, 100.
+constexpr std::size_t kTime = 13;
+constexpr std::size_t kWay = 11;
+constexpr std::size_t kLen = 5;
+constexpr std::size_t kOutcome = 11;
+constexpr std::size_t kTask = 13;
+
+std::string heading(const StageInterval& interval) {
+  return fmt::format("{}:{}", name(interval.from), name(interval.to));
+}
+std::size_t width(const StageInterval& interval) {
+  return std::max(kDuration, name(interval.from).size() + 1 + name(interval.to).size());
+}
+
+void write_narrow(const track::Packet& packet, const PacketNames& names,
+                  const std::optional<StageInterval>& interval, Lines& line) {
+  ColumnEnds ends(line);
+  time_column(line, packet.begin());
+  ends.next(line, kTime - 1);
+  line.push_back(' ');
+  append_way(packet, names, line);
+  ends.next(line, kWay);
+  number(line, packet.last().len, ends.next(line, kLen));
+  if (interval) {
+    duration_column(line, duration(packet, *interval), ends.next(line, width(*interval)));
+  }
+  duration_column(line, packet.end() - packet.begin(), ends.next(line, kDuration));
+  line.push_back(mark(packet));
+  ends.next(line, 0);
+  line.push_back(' ');
+  append_text(line, name(packet.outcome()));
+  ends.next(line, kOutcome);
+  if (const Pid pid = task(packet); pid != 0) {
+    ends.fill(line);
+    append_task(line, pid, names);
+  }
+  ends.next(line, kTask);
+  const PacketSteps way = steps(packet);
+  const std::array all{way.send, way.net, way.proto, way.wait, way.read};
+  std::size_t count = all.size();
+  while (count > 0 && !all[count - 1]) --count;
+  for (std::size_t i = 0; i < count; ++i) {
+    duration_column(line, all[i], ends.next(line, kDuration));
+  }
+  if (!has_details(packet.last())) return;
+  ends.fill(line);  // of those that have no steps
+  append_details(line, packet.last(), names);
+}
+
+void write_wide(const track::Packet& packet, const PacketNames& names,
+                const std::optional<StageInterval>& interval, Lines& line) {
+  constexpr std::size_t kWideWay = 13;
+  const Nanoseconds begin = packet.begin();
+  number(line, packet.id, 7);
+  line.push_back(' ');
+  time_column(line, begin);
+  line.push_back(' ');
+  const std::size_t way = line.size();
+  append_way(packet, names, line);
+  if (line.size() - way < kWideWay) spaces(line, kWideWay - (line.size() - way));
+  number(line, packet.last().len, 6);
+  number(line, packet.first->cpu, 3);
+  for (const Stage stage : kWideStages) {
+    const Nanoseconds time = packet.stage(stage);
+    if (time == 0) {
+      column(line, "-", 8);
+    } else {
+      column(line, offset_from(begin, time), 8);
+    }
+  }
+  if (interval) duration_column(line, duration(packet, *interval), width(*interval));
+  duration_column(line, packet.end() - begin, 7);
+  line.push_back(mark(packet));
+  line.push_back(' ');
+  const std::size_t outcome = line.size();
+  append_text(line, name(packet.outcome()));
+  append_details(line, packet.last(), names);
+  if (const Pid pid = task(packet); pid != 0) {
+    if (line.size() - outcome < kOutcome) spaces(line, kOutcome - (line.size() - outcome));
+    append_task(line, pid, names);
+  }
+  const std::string its_flow = flow(packet, names);
+  if (!its_flow.empty()) fmt::format_to(std::back_inserter(line), "  {}", its_flow);
+  if (const Leg& first = *packet.first; first.repeats != 0) {
+    fmt::format_to(std::back_inserter(line), "  RETRANSMITS {}", first.repeats);
+  } else if (first.retransmit) {
+    line.append(std::string_view("  RETRANSMITS"));
+  }
+  const Leg& last = packet.last();
+  if (!last.call.empty()) fmt::format_to(std::back_inserter(line), "  {}()", last.call);
+  if (last.stages.has(Stage::blocked)) {
+    const Nanoseconds slept = last.stages[Stage::blocked];
+    fmt::format_to(std::back_inserter(line), "  slept from {} in {}", offset_from(begin, slept),
+                   last.blocked_call.empty() ? "-" : last.blocked_call);
+  }
+  fmt::format_to(std::back_inserter(line), "  skb={:x}/{}",
+                 static_cast<std::uint64_t>(packet.first->skbaddr), packet.generation);
+}
+
 }  // namespace
 
-void write_packets_header(PacketWidth width, TextWriter& out) {
-  if (width == PacketWidth::narrow) {
-    out.write(
-        "         time devices          len    send     net   proto    wait    read   total  "
-        "outcome"
-        "     task\n");
+void write_packets_header(const PacketColumns& columns, TextWriter& out) {
+  if (columns.width == PacketWidth::narrow) {
+    out.print("{:>{}} {:<{}} {:>{}}", "time", kTime, "devices", kWay, "len", kLen);
+    if (columns.interval) {
+      out.print(" {:>{}}", heading(*columns.interval), width(*columns.interval));
+    }
+    out.print(" {:>{}}  {:<{}} {:<{}}", "total", kDuration, "outcome", kOutcome, "task", kTask);
+    for (const std::string_view step : {"send", "net", "proto", "wait", "read"}) {
+      out.print(" {:>{}}", step, kDuration);
+    }
+    out.write("\n");
     return;
   }
-  out.write("      id         time devices          len cpu");
+  out.write("      id          time devices          len cpu");
   for (const Stage stage : kWideStages) out.print(" {:>8}", name(stage));
+  if (columns.interval) out.print(" {:>{}}", heading(*columns.interval), width(*columns.interval));
   out.write("   total  outcome     task\n");
 }
 
-void write_packet_text(const track::Packet& packet, const PacketNames& names, PacketWidth width,
-                       Lines& line) {
-  const Nanoseconds begin = packet.begin();
-  if (width == PacketWidth::wide) {
-    number(line, packet.id, 7);
-    line.push_back(' ');
-  }
-  time_column(line, begin);
-  way_column(line, packet, names, 13);
-  number(line, packet.last().len, 6);
-  if (width == PacketWidth::narrow) {
-    const PacketSteps way = steps(packet);
-    for (const auto& step : {way.send, way.net, way.proto, way.wait, way.read}) {
-      duration_column(line, step, 7);
-    }
-    append_end(line, packet, names);
+void write_packet_text(const track::Packet& packet, const PacketNames& names,
+                       const PacketColumns& columns, Lines& line) {
+  if (columns.width == PacketWidth::narrow) {
+    write_narrow(packet, names, columns.interval, line);
   } else {
-    number(line, packet.first->cpu, 3);
-    for (const Stage stage : kWideStages) {
-      const Nanoseconds time = packet.stage(stage);
-      if (time == 0) {
-        column(line, "-", 8);
-      } else {
-        column(line, offset_from(begin, time), 8);
-      }
-    }
-    append_end(line, packet, names);
-    const std::string its_flow = flow(packet, names);
-    if (!its_flow.empty()) fmt::format_to(std::back_inserter(line), "  {}", its_flow);
-    if (const Leg& first = *packet.first; first.repeats != 0) {
-      fmt::format_to(std::back_inserter(line), "  RETRANSMITS {}", first.repeats);
-    } else if (first.retransmit) {
-      line.append(std::string_view("  RETRANSMITS"));
-    }
-    const Leg& last = packet.last();
-    if (!last.call.empty()) fmt::format_to(std::back_inserter(line), "  {}()", last.call);
-    if (last.stages.has(Stage::blocked)) {
-      const Nanoseconds slept = last.stages[Stage::blocked];
-      fmt::format_to(std::back_inserter(line), "  slept from {} in {}", offset_from(begin, slept),
-                     last.blocked_call.empty() ? "-" : last.blocked_call);
-    }
-    fmt::format_to(std::back_inserter(line), "  skb={:x}/{}",
-                   static_cast<std::uint64_t>(packet.first->skbaddr), packet.generation);
+    write_wide(packet, names, columns.interval, line);
   }
   line.push_back('\n');
 }

@@ -104,8 +104,8 @@ SlowestTable slowest_table(std::string_view direction, std::span<const track::Sl
   SlowestTable table{std::string(direction), {}};
   for (const track::SlowLeg& leg : legs) {
     table.packets.push_back({leg.duration, leg.begin, std::string(track::name(leg.from)),
-                             std::string(track::name(leg.to)), leg.longest, leg.skbaddr, leg.len,
-                             std::string(names.devices.name(leg.device)), leg.cpu,
+                             std::string(track::name(leg.to)), leg.longest, leg.packet, leg.skbaddr,
+                             leg.len, std::string(names.devices.name(leg.device)), leg.cpu,
                              std::string(track::name(leg.outcome)), leg.pid,
                              leg.pid == 0 ? "" : std::string(names.comms.name(leg.pid))});
   }

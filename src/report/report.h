@@ -49,6 +49,7 @@ struct SlowRow {
   Nanoseconds begin = 0;  // on the capture's clock
   std::string from, to;   // its longest interval
   Nanoseconds longest = 0;
+  std::uint64_t packet = 0;  // its id: skbtrail packets --id
   SkbAddr skbaddr{};
   std::uint32_t len = 0;
   std::string device;

@@ -112,6 +112,7 @@ json::array slowest_json(const std::vector<SlowestTable>& tables) {
                          {"from", row.from},
                          {"to", row.to},
                          {"longest_ns", row.longest},
+                         {"id", row.packet},
                          {"skbaddr", fmt::format("{:x}", static_cast<std::uint64_t>(row.skbaddr))},
                          {"len", row.len},
                          {"device", row.device},

@@ -209,13 +209,13 @@ void write_stages(const ReportResult& report, TextWriter& out) {
 void write_slowest(const SlowestTable& table, TextWriter& out) {
   if (table.packets.empty()) return;
   const bool sent = table.direction == "tx";
-  out.print("\n{:<16}{:>9}  {:<12}{:>6}{:>4}  {:<18}{:>7}  {}\n",
-            sent ? "slowest sent" : "slowest received", "began", "device", "len", "cpu",
+  out.print("\n{:<16}{:>9}{:>8}  {:<10}{:>6}{:>4}  {:<17}{:>7}  {}\n",
+            sent ? "slowest sent" : "slowest received", "began", "id", "device", "len", "cpu",
             "longest of it", "", sent ? "by" : "for");
   for (const SlowRow& row : table.packets) {
-    out.print("  {:>8}{:>15}  {:<12}{:>6}{:>4}  {:<18}{:>7}  {}\n",
-              CompactDuration(row.duration).text(), human_time(row.begin), row.device, row.len,
-              row.cpu, row.from + " - " + row.to, human_percent(row.longest, row.duration),
+    out.print("  {:>8}{:>15}{:>8}  {:<10}{:>6}{:>4}  {:<17}{:>7}  {}\n",
+              CompactDuration(row.duration).text(), human_time(row.begin), row.packet, row.device,
+              row.len, row.cpu, row.from + " - " + row.to, human_percent(row.longest, row.duration),
               row.pid == 0 ? row.outcome : fmt::format("{}-{}", row.comm, row.pid));
   }
 }

@@ -176,6 +176,7 @@ LiveLeg& LegTable::go_on(LiveLeg& from, const EventHeader& header, LegDirection 
   LiveLeg& head = *from.head;
   fill(leg, header, direction, address, device, len);
   own(entry, leg);
+  leg.id = head.id;
   leg.head = &head;
   leg.previous = &from;
   head.tail->next = &leg;

@@ -71,7 +71,6 @@ struct LiveLeg : Leg {
   LiveLeg* previous = nullptr;  // the leg before it
   LiveLeg* head = nullptr;      // the packet's first leg, where the following is kept
   LiveLeg* tail = nullptr;
-  std::uint64_t id = 0;
   std::uint32_t generation = 0;
   std::uint32_t open_legs = 0;
   LiveLeg* older = nullptr;  // all packets that are alive, in order of birth

@@ -58,6 +58,7 @@ struct Leg {
   std::optional<std::uint32_t> reason;  // of kfree_skb
   std::uint64_t location = 0;           // of kfree_skb
   SkbAddr skbaddr{};
+  std::uint64_t id = 0;  // of its packet
   Confidence confidence = Confidence::exact;
   std::uint32_t run = 0;  // of stack_cpu (NetRxContext::run())
   Nanoseconds birth = 0;

@@ -129,6 +129,7 @@ void StageStats::add_stage_by_stage(const Leg& leg, IntervalTable& table, unsign
 void StageStats::keep(const Leg& leg, Nanoseconds duration) {
   SlowLeg slow;
   slow.duration = duration;
+  slow.packet = leg.id;
   slow.skbaddr = leg.skbaddr;
   slow.len = leg.len;
   slow.device = leg.device;

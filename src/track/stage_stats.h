@@ -67,6 +67,7 @@ class IntervalTable {
 struct SlowLeg {
   Nanoseconds duration = 0;  // of its whole way; of a sent one, until the driver accepted it
   Nanoseconds begin = 0;
+  std::uint64_t packet = 0;  // its id
   SkbAddr skbaddr{};
   std::uint32_t len = 0;
   DeviceId device{};

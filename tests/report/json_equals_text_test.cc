@@ -122,12 +122,12 @@ void stages_from(const json::object& document, report::ReportResult& report) {
     report::SlowestTable& slowest = report.slowest.emplace_back();
     slowest.direction = text(table.at("direction"));
     for (const json::value& row : table.at("packets").as_array()) {
-      slowest.packets.push_back({number(row.at("duration_ns")), number(row.at("time_ns")),
-                                 text(row.at("from")), text(row.at("to")),
-                                 number(row.at("longest_ns")), address(row.at("skbaddr")),
-                                 number_as<std::uint32_t>(row.at("len")), text(row.at("device")),
-                                 number_as<CpuId>(row.at("cpu")), text(row.at("outcome")),
-                                 number_as<Pid>(row.at("pid")), text(row.at("comm"))});
+      slowest.packets.push_back(
+          {number(row.at("duration_ns")), number(row.at("time_ns")), text(row.at("from")),
+           text(row.at("to")), number(row.at("longest_ns")), number(row.at("id")),
+           address(row.at("skbaddr")), number_as<std::uint32_t>(row.at("len")),
+           text(row.at("device")), number_as<CpuId>(row.at("cpu")), text(row.at("outcome")),
+           number_as<Pid>(row.at("pid")), text(row.at("comm"))});
     }
   }
 }

@@ -22,7 +22,8 @@ TEST(WidePackets, a_stage_before_the_begin_is_negative) {
   const track::Flows flows;
   Symbols symbols;
   Lines line;
-  write_packet_text(packet, {devices, comms, reasons, flows, symbols}, PacketWidth::wide, line);
+  write_packet_text(packet, {devices, comms, reasons, flows, symbols}, {PacketWidth::wide, {}},
+                    line);
   const std::string text(line.data(), line.size());
   EXPECT_NE(text.find(" -5.00ms "), std::string::npos) << text;
   EXPECT_EQ(text.find("18446744"), std::string::npos) << text;
