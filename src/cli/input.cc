@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <tuple>
 
+#include "base/error.h"
+#include "base/human.h"
 #include "cli/selection.h"
 
 namespace skbtrail::cli {
@@ -26,6 +30,7 @@ Result<Input> read_input_options(const Parsed& parsed, const std::string& verb,
     return usage_error(verb, fmt::format("two captures: -i {} and {}", *given, positional[0]));
   }
   input.path = given ? *given : positional.empty() ? "trace.dat" : positional[0];
+  input.by_default = !given && positional.empty();
   input.what.buffers = parsed.all("buffer");
   if (const auto word = parsed.text("time")) {
     const auto window = parse_time_window(*word);
@@ -52,7 +57,22 @@ Result<Input> read_input_options(const Parsed& parsed, const std::string& verb,
 }
 
 Result<stream::Trace> open_capture(const Input& input) {
-  return stream::Trace::open(input.path, input.what);
+  std::error_code ignored;
+  if (input.by_default && !std::filesystem::exists(input.path, ignored)) {
+    return fail(ErrorKind::failed,
+                "there is no {} in this folder: name a capture, or make one: sudo skbtrail record",
+                input.path);
+  }
+  auto trace = stream::Trace::open(input.path, input.what);
+  if (!trace || (!input.what.from && !input.what.to) || trace->has_events()) return trace;
+  // Of a time without events there is nothing to say, and a report of nothing would say that this
+  // and that was not recorded.
+  const auto span = trace->span();
+  if (!span) return trace;
+  const std::string from = input.what.from ? human_time(trace->from()) : "the start";
+  const std::string to = input.what.to ? human_time(trace->to()) : "the end";
+  return fail(ErrorKind::usage, "{} has no event from {} to {}; its first is at {}, its last at {}",
+              input.path, from, to, human_time(span->first), human_time(span->second));
 }
 
 }  // namespace skbtrail::cli

@@ -16,6 +16,7 @@ enum class Format { text, json };
 struct Input {
   std::string path;
   stream::ReadOptions what;
+  bool by_default = false;  // nobody named a file
   Format format = Format::text;
   bool strict = false;
 };

@@ -124,6 +124,28 @@ Nanoseconds Trace::start() const {
   return start == kEndOfTime ? 0 : start;
 }
 
+bool Trace::has_events() const {
+  const auto blocks = make_blocks();
+  return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+    RawEvent event;
+    return pages(stream, blocks, from_, to_).next(event);
+  });
+}
+
+std::optional<std::pair<Nanoseconds, Nanoseconds>> Trace::span() const {
+  const auto blocks = make_blocks();
+  std::optional<std::pair<Nanoseconds, Nanoseconds>> span;
+  for (const Stream& stream : streams_) {
+    ring::CpuPages all = pages(stream, blocks, 0, kEndOfTime);
+    for (RawEvent event; all.next(event);) {
+      if (!span) span.emplace(event.time, event.time);
+      span->first = std::min(span->first, event.time);
+      span->second = std::max(span->second, event.time);
+    }
+  }
+  return span;
+}
+
 // Smaller ones when there are hundreds of CPUs: each holds one or two, and what is on its way to an
 // analysis (stream/walk.cc) some dozens.
 std::shared_ptr<ring::Blocks> Trace::make_blocks() const {

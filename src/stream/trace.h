@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "skbtrail/result.h"
@@ -36,6 +37,14 @@ class Trace {
   tracedat::Reader& file() { return *file_; }
   const tracedat::Reader& file() const { return *file_; }
   const EventCatalog& catalog() const { return *catalog_; }
+  // Whether any event lies between ReadOptions::from and to.
+  bool has_events() const;
+  // The times of the first and the last event of what is read, whatever from and to are; nothing
+  // when there is none. Reads all of it.
+  std::optional<std::pair<Nanoseconds, Nanoseconds>> span() const;
+  Nanoseconds from() const { return from_; }
+  Nanoseconds to() const { return to_; }
+
   // The first of the buffers that are read.
   const tracedat::Buffer& buffer() const { return *choice_->read.front().buffer; }
   bool reads(std::string_view buffer) const;  // by its own name, "" for the top one
