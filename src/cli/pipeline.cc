@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "cli/exit_status.h"
+#include "event/syscall.h"
 #include "tracedat/text.h"
 
 namespace skbtrail::cli {
@@ -139,12 +140,16 @@ void add_undecodable(std::initializer_list<stream::Dispatcher*> dispatchers,
   for (const auto& [id, count] : records) facts.undecodable += count;
 }
 
-void add_missing(std::initializer_list<stream::Dispatcher*> dispatchers,
+void add_missing(const stream::EventCatalog& catalog,
+                 std::initializer_list<stream::Dispatcher*> dispatchers,
                  track::CaptureFacts& facts) {
   std::map<std::string, std::string> missing;
   for (const stream::Dispatcher* dispatcher : dispatchers) {
     missing.insert(dispatcher->missing().begin(), dispatcher->missing().end());
   }
+  // Calls are told by either: a capture with events of single calls was meant to have just those.
+  if (!catalog.family(SysEnter::name).empty()) missing.erase("raw_syscalls:sys_enter");
+  if (!catalog.family(SysExit::name).empty()) missing.erase("raw_syscalls:sys_exit");
   for (const auto& [name, reason] : missing) {
     (reason.empty() ? facts.missing : facts.disabled).push_back(reason.empty() ? name : reason);
   }
@@ -205,7 +210,7 @@ void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispat
   add_page_damage(trace, census.damage, facts);
   add_counts(trace, census.counts, facts);
   add_undecodable(dispatchers, facts);
-  add_missing(dispatchers, facts);
+  add_missing(trace.catalog(), dispatchers, facts);
   make_printable(facts);
 }
 

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/printable.h"
+
 namespace skbtrail::stream {
 namespace {
 
@@ -35,9 +37,14 @@ EventCatalog::EventCatalog(std::span<const tracedat::FormatText> formats) {
     if (std::from_chars(id_text->data(), id_text->data() + id_text->size(), id).ec != std::errc{}) {
       continue;
     }
-    by_name_.emplace(std::pair(format.system, *name), Known{id, &format});
-    by_id_.emplace(id, std::pair(format.system, *name));
+    const std::pair names(shown(format.system), shown(*name));
+    by_name_.emplace(names, Known{id, &format});
+    by_id_.emplace(id, names);
   }
+}
+
+std::string_view EventCatalog::shown(std::string_view name) {
+  return is_printable(name) ? name : changed_.emplace_back(printable(name));
 }
 
 const tracedat::FormatText* EventCatalog::find(const EventName& name) const {

@@ -2,6 +2,7 @@
 // for.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -19,7 +20,10 @@ namespace skbtrail::stream {
 class EventCatalog {
  public:
   // `formats` must outlive the catalog. Of each only the name: and ID: lines are read here.
+  // Names are printable (base/printable.h): a system call is called what its event is.
   explicit EventCatalog(std::span<const tracedat::FormatText> formats);
+  EventCatalog(const EventCatalog&) = delete;
+  EventCatalog& operator=(const EventCatalog&) = delete;
 
   // Null when the trace has no such event.
   const tracedat::FormatText* find(const EventName& name) const;
@@ -40,6 +44,9 @@ class EventCatalog {
     std::uint16_t id = 0;
     const tracedat::FormatText* format = nullptr;
   };
+  std::string_view shown(std::string_view name);
+
+  std::deque<std::string> changed_;  // the few that could not be printed as they are
   std::map<std::pair<std::string_view, std::string_view>, Known> by_name_;
   std::map<std::uint16_t, std::pair<std::string_view, std::string_view>> by_id_;
 };

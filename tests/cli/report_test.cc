@@ -201,9 +201,18 @@ TEST(Names, reach_neither_the_terminal_nor_json_as_they_are) {
   const TemporaryFolder folder;
   const std::string file = folder / "named.dat";
   std::string bytes = read_file(data_file("6.12-nginx_small_veth.dat"));
-  for (std::size_t at = 0; (at = bytes.find("nginx", at)) != std::string::npos;) {
-    bytes.replace(at, 5, "\xff\x1b[1m");
-  }
+  const auto replace = [&bytes](const std::string& from, const std::string& to) {
+    ASSERT_EQ(from.size(), to.size());
+    ASSERT_NE(bytes.find(from), std::string::npos) << from;
+    for (std::size_t at = 0; (at = bytes.find(from, at)) != std::string::npos;) {
+      bytes.replace(at, from.size(), to);
+    }
+  };
+  replace("nginx", "\xff\x1b[1m");
+  // Calls are called what their events are where the machine is no x86-64.
+  replace("x86_64", "riscv6");
+  replace("sys_enter_read\n", "sys_enter_\x1b[1m\n");
+  replace("sys_exit_read\n", "sys_exit_\x1b[1m\n");
   write_file(file, bytes);
   const std::vector<std::vector<std::string>> outputs{{"report"},
                                                       {"packets"},
@@ -219,6 +228,8 @@ TEST(Names, reach_neither_the_terminal_nor_json_as_they_are) {
                                                       {"cpu"}};
   for (std::vector<std::string> words : outputs) {
     for (const char* format : {"text", "json"}) {
+      const bool text_only = words.size() > 1 && words[1] != "--timehist";
+      if (text_only && format == std::string("json")) continue;
       std::vector<std::string> all = words;
       all.insert(all.end(), {"--format", format, file});
       const RunResult result = skbtrail(all);
@@ -231,6 +242,8 @@ TEST(Names, reach_neither_the_terminal_nor_json_as_they_are) {
   }
   EXPECT_THAT(skbtrail({"sched", file}).out, HasSubstr("\xef\xbf\xbd?[1m"));
   EXPECT_THAT(skbtrail({"packets", file}).out, HasSubstr("\xef\xbf\xbd?[1m"));
+  EXPECT_THAT(skbtrail({"packets", "--wide", file}).out, HasSubstr("  ?[1m()"));
+  EXPECT_THAT(skbtrail({"syscalls", file}).out, HasSubstr("  ?[1m "));
 }
 
 TEST_P(ReadingVerb, wrong_words_are_usage_errors) {
@@ -240,6 +253,37 @@ TEST_P(ReadingVerb, wrong_words_are_usage_errors) {
   EXPECT_EQ(call({data_file("6.12-version6.dat"), "--buffer", "nobody"}).status, 2);
   EXPECT_EQ(call({data_file("6.12-version6.dat"), "--time", "yesterday"}).status, 2);
   EXPECT_EQ(call({data_file("6.12-version6.dat"), "--cpu", "both"}).status, 2);
+}
+
+// A report of nothing would say that calls, interrupts and packets were not recorded.
+TEST_P(ReadingVerb, a_time_without_events_is_refused_and_the_capture_s_own_is_told) {
+  const std::string file = data_file("6.12-nginx_small_veth.dat");
+  for (const char* time : {"1,2", "+100,+200", "5000,", ",1.5"}) {
+    const RunResult result = call({"--time", time, file});
+    EXPECT_EQ(result.status, 2) << time;
+    EXPECT_EQ(result.out, "") << time;
+    EXPECT_THAT(result.err,
+                ContainsRegex("has no event from .* to .*; its first is at 35\\.[0-9]{6}, "
+                              "its last at 36\\.[0-9]{6}\n$"))
+        << time;
+  }
+  EXPECT_THAT(call({"--time", "5000,", file}).err, HasSubstr("from 5000.000000 to the end;"));
+  EXPECT_THAT(call({"--time", ",1.5", file}).err, HasSubstr("from the start to 1.500000;"));
+  EXPECT_EQ(call({"--time", "+0,+10", file}).status, 0);
+  EXPECT_EQ(call({"--time", ",37", file}).status, 0);
+  // Compressed.
+  EXPECT_EQ(call({"--time", "1,2", data_file("6.12-udp_nic.dat")}).status, 2);
+  EXPECT_EQ(call({"--time", "+0,+10", data_file("6.12-udp_nic.dat")}).status, 0);
+}
+
+TEST_P(ReadingVerb, without_a_capture_here_it_says_what_to_do) {
+  const TemporaryFolder folder;
+  const RunResult result = run({"sh", "-c", "cd \"$0\" && \"$1\" \"$2\"", folder.path().string(),
+                                SKBTRAIL_BINARY, GetParam()});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.err,
+            "skbtrail: there is no trace.dat in this folder: name a capture, or make one: sudo "
+            "skbtrail record\n");
 }
 
 TEST_P(ReadingVerb, a_folder_or_a_device_is_refused) {
@@ -290,6 +334,33 @@ TEST(Report, json_has_the_cpus_that_were_not_read) {
               HasSubstr("\"cpus_not_read\":[0]"));
   EXPECT_THAT(skbtrail({"report", "--format", "json", file}).out,
               HasSubstr("\"cpus_not_read\":[]"));
+}
+
+// Single calls were asked for, and they are there: nothing lacks.
+TEST(MissingEvents, raw_syscalls_are_none_where_calls_have_events_of_their_own) {
+  const auto without = [](const char* name) {
+    return skbtrail({"report", "--format", "json", data_file(name)}).out;
+  };
+  EXPECT_THAT(without("6.12-nginx_small_veth.dat"), Not(HasSubstr("\"raw_syscalls:")));
+  EXPECT_THAT(without("6.12-stacks.dat"), HasSubstr("\"raw_syscalls:sys_enter\""));
+}
+
+TEST(NetdevTimes, a_device_that_is_nowhere_is_said) {
+  const std::string file = data_file("6.12-nginx_small_nic.dat");
+  for (const char* format : {"text", "json"}) {
+    const RunResult result = skbtrail({"netdev-times", "--format", format, "--dev", "n9", file});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_THAT(result.err,
+                ::testing::StartsWith("skbtrail: nothing matches --dev n9: there are "));
+    EXPECT_EQ(skbtrail({"netdev-times", "--format", format, "--dev", "n0", file}).err, "");
+  }
+}
+
+TEST(SyscallsArguments, what_does_nothing_is_refused) {
+  const std::string file = data_file("6.12-nginx_small_nic.dat");
+  for (const char* option : {"--sizes", "--top=3"}) {
+    EXPECT_EQ(skbtrail({"syscalls", "--format", "json", option, file}).status, 2) << option;
+  }
 }
 
 TEST(NetdevTimes, rx_tx_and_device_choose_what_is_printed) {
