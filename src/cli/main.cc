@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/nearest.h"
+#include "cli/arguments.h"
 #include "cli/exit_status.h"
 #include "cli/verb.h"
 
@@ -83,6 +85,15 @@ int run(const std::vector<std::string>& words) {
   return verb == nullptr ? unknown_verb(name) : verb->run(rest);
 }
 
+// What was printed with stdio is in its buffer until now: help on a full disk fails as a report
+// does.
+int flushed(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  const int error = errno;
+  say(fmt::format("skbtrail: cannot write the output: {}\n", errno_text(error)));
+  return status == kOk ? kFailed : status;
+}
+
 // Where one of them is closed the next file that is opened would get its number: messages would go
 // into a capture. Standard output stays one that cannot be written, which a report complains of.
 void open_standard_files() {
@@ -102,7 +113,7 @@ int main(int argc, char** argv) {
   // way out passes all destructors: an instance of tracefs outlives the process otherwise.
   open_standard_files();
   try {
-    return run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+    return flushed(run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "skbtrail: %s\n", error.what());
     return kFailed;

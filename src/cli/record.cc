@@ -103,6 +103,11 @@ Result<void> add_graph(const Parsed& parsed, record::Request& request) {
 Result<record::Request> make_request(const Parsed& parsed) {
   record::Request request;
   request.file = parsed.text("output").value_or(kDefaultFile);
+  if (request.file == "-") {
+    return usage_error("record",
+                       "-o -: a capture is written by position, which a pipe does not have; name "
+                       "a file (./- if it shall be called so)");
+  }
   request.command = parsed.command();
   request.probes = parsed.has("probes");
   request.session.clock = parsed.text("clock").value_or("mono");

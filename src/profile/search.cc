@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include "base/error.h"
+#include "base/human.h"
 #include "base/nearest.h"
 
 namespace skbtrail {
@@ -14,6 +14,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kExtension = ".profile";
+// Those that come along have a hundredth of it; /dev/zero has no end.
+constexpr std::size_t kLargest = std::size_t{1} << 20;
 
 void add_environment_folder(Folders& folders) {
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -74,7 +76,13 @@ class Loader {
     if (!file || fs::is_directory(path, ignored)) {
       return fail(ErrorKind::usage, "cannot read the profile {}", path.string());
     }
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string text(kLargest + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kLargest) {
+      return fail(ErrorKind::usage, "{} is no profile: it has more than {}", path.string(),
+                  human_bytes(kLargest));
+    }
     Result<Profile> profile = parse_profile(text, path.string());
     if (profile && profile->name != path.stem()) {
       return fail(ErrorKind::usage, "{}: is named '{}': name and file name must agree",

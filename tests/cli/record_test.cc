@@ -38,6 +38,25 @@ TEST(CommandLine, help_and_version_go_to_standard_output) {
   EXPECT_EQ(test::skbtrail({"help", "nonsense"}).status, 2);
 }
 
+// Help in a file on a full disk is no help.
+TEST(CommandLine, what_cannot_be_written_is_an_error) {
+  for (const char* words : {"help", "--version", "help packets", "list --help", "list profiles"}) {
+    const RunResult result =
+        test::run({"sh", "-c", std::string(SKBTRAIL_BINARY) + " " + words + " > /dev/full"});
+    EXPECT_EQ(result.status, 1) << words;
+    EXPECT_EQ(result.err, "skbtrail: cannot write the output: No space left on device\n") << words;
+  }
+}
+
+TEST(RecordArguments, a_capture_does_not_go_to_a_pipe) {
+  const test::TemporaryFolder folder;
+  const RunResult result = test::run({"sh", "-c", "cd \"$0\" && \"$1\" record -o - -- true",
+                                      folder.path().string(), SKBTRAIL_BINARY});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("-o -: a capture is written by position"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "-"));
+}
+
 TEST(RecordArguments, errors_name_the_word_and_the_help) {
   const std::vector<std::vector<std::string>> mistakes{
       {"--durration=1"},          {"--duration", "never"}, {"--buffer-size", "12k"},

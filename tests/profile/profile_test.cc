@@ -136,6 +136,14 @@ TEST_F(ProfileFolder, name_and_file_name_must_agree) {
   EXPECT_FALSE(load("a").has_value());
 }
 
+// /dev/zero, or a capture.
+TEST(ProfileFile, a_file_without_end_is_refused) {
+  const Result<Profile> endless = load_profile("/dev/zero", Folders());
+  ASSERT_FALSE(endless.has_value());
+  EXPECT_THAT(endless.error().message,
+              HasSubstr("/dev/zero is no profile: it has more than 1.00 MiB"));
+}
+
 TEST(ShippedProfiles, all_of_them_load) {
   const Folders folders{std::filesystem::path(SKBTRAIL_SOURCE_DIR) / "filters"};
   const std::vector<std::string> all = profile_names(folders);
