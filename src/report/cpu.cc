@@ -195,7 +195,9 @@ std::vector<std::string> remarks(const CpuReport& cpu, const track::CaptureFacts
     lines.emplace_back("no sched_switch: who runs is known at events only, else unknown");
   }
   if (!events.some_calls && !events.all_calls) {
-    lines.emplace_back("no system calls recorded: \"task\" is user mode and calls");
+    // In a short time there may be none of those that were.
+    lines.push_back(fmt::format("no system calls {}: \"task\" is user mode and calls",
+                                facts.lacks("raw_syscalls:sys_enter") ? "recorded" : "seen"));
   } else if (!events.all_calls) {
     lines.emplace_back("only some system calls recorded: the others count as user mode");
   }

@@ -227,7 +227,7 @@ void write_syscalls_text(const SyscallReport& report, const track::CaptureFacts&
               report.tasks.size());
   }
   if (report.tasks.empty()) {
-    out.print("# no system call {}was recorded\n", report.everybody ? "" : "of such a task ");
+    out.print("# no system call {}was seen\n", report.everybody ? "" : "of such a task ");
   }
   if (!report.stats.has_switches()) {
     out.write("# no sched_switch: all time counts as on-cpu, timeouts as empty\n");

@@ -345,6 +345,14 @@ TEST(MissingEvents, raw_syscalls_are_none_where_calls_have_events_of_their_own) 
   EXPECT_THAT(without("6.12-stacks.dat"), HasSubstr("\"raw_syscalls:sys_enter\""));
 }
 
+TEST(MissingEvents, what_a_short_time_has_none_of_was_recorded_all_the_same) {
+  const std::string file = data_file("6.12-nginx_small_veth.dat");
+  EXPECT_THAT(skbtrail({"cpu", "--time", "+0.3,+0.301", file}).out,
+              HasSubstr("# no system calls seen: "));
+  EXPECT_THAT(skbtrail({"syscalls", "--time", "+0.3,+0.301", file}).out,
+              HasSubstr("# no system call was seen\n"));
+}
+
 TEST(NetdevTimes, a_device_that_is_nowhere_is_said) {
   const std::string file = data_file("6.12-nginx_small_nic.dat");
   for (const char* format : {"text", "json"}) {
