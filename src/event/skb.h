@@ -10,15 +10,18 @@ namespace skbtrail {
 
 // The last reference went away on an error path. `reason` exists from 5.17 on, and as a backport.
 // `protocol` is skb->protocol in host order: 0 in skbs that never were a packet (unix, netlink).
+// `rx_sk`, from 6.11 on, is the socket that received it, where that one drops it.
 struct KfreeSkb {
   static constexpr EventName name{"skb", "kfree_skb"};
   SkbAddr skbaddr{};
   std::uint64_t location = 0;
   std::optional<std::uint32_t> reason{};
   std::optional<std::uint16_t> protocol{};
+  std::optional<SockAddr> rx_sk{};
   static constexpr auto fields =
       std::tuple{field("skbaddr", &KfreeSkb::skbaddr), field("location", &KfreeSkb::location),
-                 field("reason", &KfreeSkb::reason), field("protocol", &KfreeSkb::protocol)};
+                 field("reason", &KfreeSkb::reason), field("protocol", &KfreeSkb::protocol),
+                 field("rx_sk", &KfreeSkb::rx_sk)};
 };
 
 // The last reference went away and all was well. `location` exists from 6.3 on (dd1b527831a3).

@@ -57,6 +57,7 @@ bool waits(std::string_view call) {
 // After a gap nothing is known of what a task was doing. What it had read is delivered, whatever
 // was lost since.
 void Delivery::forget_doings(Task& task) {
+  settle(task.acked);
   finish_read(task, 0);
   release_sent(task);
   task.in_call = task.called = task.peeking = task.slept = false;
@@ -105,6 +106,14 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   // What a task's backlog is answered with leaves in the task's name; of that the softirqs that
   // follow know nothing.
   cpu.answering = in_task(header) ? kNoFlow : socket.flow;
+  if (event.data_len == 0 && probed.leg != nullptr) {
+    arrives(header, socket, *probed.leg, 0);
+    probed.leg->rx.acked = true;
+    legs_.release_address(*probed.leg);
+    (in_task(header) ? task(header).acked : cpu.acked) = probed.leg;
+    cpu.coalesced[level(header)].clear();
+    return;
+  }
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
@@ -114,15 +123,20 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   }
 }
 
+void Delivery::arrives(const EventHeader& header, Socket& socket, LiveLeg& leg,
+                       std::uint32_t bytes) {
+  leg.stages.set(Stage::proto, header.time);
+  leg.flow = socket.flow;
+  leg.rx.socket = socket.key;
+  leg.rx.data_len = bytes;
+  if (leg.confidence == Confidence::exact) socket.device = leg.rx.last_device;
+}
+
 void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg,
                            std::uint32_t bytes) {
   if (leg != nullptr) {
-    leg->stages.set(Stage::proto, header.time);
-    leg->flow = socket.flow;
-    leg->rx.socket = socket.key;
-    leg->rx.data_len = bytes;
-    if (leg->confidence == Confidence::exact) socket.device = leg->rx.last_device;
-    if (bytes == 0) return legs_.close(*leg, Outcome::acked);
+    arrives(header, socket, *leg, bytes);
+    if (bytes == 0) return legs_.close(*leg, Outcome::acked);  // it was coalesced
     leg->rx.has_data = leg->rx.queued = true;
     if (socket.disordered) leg->confidence = std::max(leg->confidence, Confidence::inferred);
   }
@@ -229,6 +243,11 @@ void Delivery::withdrawn(const LiveLeg& leg) {
     socket->bytes.erase(i);
     return;
   }
+}
+
+LiveLeg* Delivery::last_acked(const EventHeader& header, SkbAddr address) {
+  LiveLeg* leg = (in_task(header) ? task(header).acked : cpu(header.cpu).acked).get();
+  return leg != nullptr && leg->skbaddr == address ? leg : nullptr;
 }
 
 // A worker closes an MPTCP socket when both sides have said their last word, which somebody may
@@ -576,11 +595,15 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   if (event.next_pid != 0) task(event.next_pid).runs(header.time);
   if (event.prev_pid == 0) return;
   if (is_dead(event.prev_state)) {
+    settle(task(event.prev_pid).acked);
     finish_read(task(event.prev_pid), 0);
     release_sent(task(event.prev_pid));
     return tasks_.forget(event.prev_pid);
   }
-  task(event.prev_pid).leaves_cpu(header.time, !still_runnable(event.prev_state));
+  Task& leaving = task(event.prev_pid);
+  const bool waits = !still_runnable(event.prev_state);
+  if (waits) settle(leaving.acked);  // who is preempted may still be at it
+  leaving.leaves_cpu(header.time, waits);
 }
 
 void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) {
@@ -605,6 +628,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
 void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   cpu(header.cpu).ready = LegRef();
   Task& task = this->task(header);
+  settle(task.acked);
   if (task.peeking) {
     counters_.peeked_copies += task.copies.size();
     task.copies.clear();
@@ -698,10 +722,13 @@ void Delivery::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   cpu.ready = cpu.queued[0] = cpu.queued[1] = LegRef();
   cpu.answering = kNoFlow;
+  settle(cpu.acked);
 }
 
 void Delivery::finish() {
+  for (Cpu& cpu : cpus_) settle(cpu.acked);
   tasks_.each([this](Task& task) {
+    settle(task.acked);
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
     finish_read(task, 0);
     release_sent(task);

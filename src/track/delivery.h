@@ -11,6 +11,12 @@
 // peek: at sock_recv_length, which has the flags, or at the return of the call, whose flags are
 // known too. MPTCP: what subflows were pushed moves to their socket's queue, and is popped there.
 // Waking: the first sched_waking after sk_data_ready on its CPU is what the packet did.
+// A segment without data has done its work at tcp_probe, unless kfree_skb of it follows: that it is
+// out of its window, say, is found out behind that (tcp_rcv_established() calls
+// tcp_validate_incoming() and tcp_ack(), net/ipv4/tcp_input.c, 5.4 to 6.18), and sent to the other
+// end before the segment is dropped. All others are freed without an event (__kfree_skb()). So it
+// is acknowledged when its CPU, or the task that works on what waited for it, goes on to something
+// else. Its address is anybody's from tcp_probe on.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +28,7 @@
 #include "event/sock.h"
 #include "event/syscall.h"
 #include "event/tcp.h"
+#include "track/context.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
 #include "track/per_cpu.h"
@@ -57,6 +64,9 @@ class Delivery {
   void ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event);
   // A packet that still lies in a queue was dropped or thrown away.
   void withdrawn(const LiveLeg& leg);
+  // The segment without data at that address that was the last to go to its socket here; null when
+  // it was another.
+  LiveLeg* last_acked(const EventHeader& header, SkbAddr address);
   void copied(const EventHeader& header, const SkbCopyDatagramIovec& event, LiveLeg* leg);
   // The task of that name frees the skb: true when it has read it, a datagram.
   bool consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::string_view comm);
@@ -88,9 +98,11 @@ class Delivery {
   std::optional<Nanoseconds> call_begun(const EventHeader& header);
 
   // The stack goes on to something else: a waking from here on is not the last packet's doing.
-  void moves_on(CpuId id) {
-    cpu(id).ready = LegRef();
-    cpu(id).answering = kNoFlow;
+  void moves_on(const EventHeader& header) {
+    Cpu& cpu = this->cpu(header.cpu);
+    cpu.ready = LegRef();
+    cpu.answering = kNoFlow;
+    settle(in_task(header) ? task(header).acked : cpu.acked);
   }
   void on_loss(CpuId id);
   void finish();
@@ -102,6 +114,7 @@ class Delivery {
     std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe, and ...
     LegRef queued[2];                  // ... the last one queued: in a task, in a softirq
     LegRef ready;                // whose data made a socket ready: the next waking is its doing
+    LegRef acked;                // the last segment without data, by a softirq
     FlowId answering = kNoFlow;  // of the last tcp_probe
   };
 
@@ -123,6 +136,11 @@ class Delivery {
     return socket;
   }
   [[gnu::noinline]] void forget_order(Socket& socket);
+  void settle(LegRef& acked) {
+    if (!acked.is_set()) return;  // at most events
+    if (LiveLeg* leg = acked.get(); leg != nullptr) legs_.close(*leg, Outcome::acked);
+    acked = LegRef();
+  }
   void commit(Task& task, std::uint64_t socket);
   [[gnu::noinline]] void leave(LiveLeg& leg);
   [[gnu::noinline]] void take_over(Socket& socket, std::uint64_t subflow);
@@ -145,6 +163,7 @@ class Delivery {
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
   void drop_oldest(Socket& socket);
   void finish_read(Task& task, Nanoseconds returned);
+  void arrives(const EventHeader& header, Socket& socket, LiveLeg& leg, std::uint32_t bytes);
   void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);
 
   LegTable& legs_;

@@ -270,7 +270,10 @@ void LegTable::evict() {
   hold(head);  // until all its legs are closed
   for (Leg* at = &head; at != nullptr; at = const_cast<Leg*>(at->next)) {
     auto& leg = static_cast<LiveLeg&>(*at);
-    close(leg, leg.rx.delivered ? Outcome::delivered : Outcome::unknown, UnknownCause::evicted);
+    const Outcome outcome = leg.rx.delivered ? Outcome::delivered
+                            : leg.rx.acked   ? Outcome::acked
+                                             : Outcome::unknown;
+    close(leg, outcome, UnknownCause::evicted);
   }
   finish_packet(head);
 }

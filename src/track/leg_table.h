@@ -25,6 +25,7 @@ struct RxState {
   bool stacked = false;     // netif_receive_skb was seen
   bool handed_on = false;  // since then, to another device: a netif_receive_skb of that one follows
   bool has_data = false;   // a socket has taken bytes of it
+  bool acked = false;      // it has none, so far: that it is dropped would be told
   bool ready = false;      // sk_data_ready was seen for it: its socket can be read
   bool delivered = false;  // its last byte was copied; waits for the call to return
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
@@ -82,6 +83,7 @@ class LegRef {
  public:
   LegRef() = default;
   LegRef(LiveLeg* leg) : leg_(leg), generation_(leg == nullptr ? 0 : leg->slot_generation) {}
+  bool is_set() const { return leg_ != nullptr; }
   LiveLeg* get() const {
     return leg_ != nullptr && leg_->slot_generation == generation_ && leg_->alive ? leg_ : nullptr;
   }

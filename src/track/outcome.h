@@ -9,7 +9,7 @@ namespace skbtrail::track {
 
 enum class Outcome : std::uint8_t {
   delivered,    // its bytes were copied to a task
-  acked,        // a TCP segment without data, seen by tcp_probe (freed without an event)
+  acked,        // a TCP segment without data, seen by tcp_probe, and freed without an event then
   forwarded,    // sent on by another device
   merged,       // GRO, or the reassembly of fragments, put its bytes into another packet
   transmitted,  // the driver took it

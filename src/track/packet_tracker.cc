@@ -96,13 +96,13 @@ void PacketTracker::on(const EventHeader& header, const SoftirqEntry& event) {
     tell_run_began(header);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
-  delivery_.moves_on(header.cpu);
+  delivery_.moves_on(header);
   if (runs_ != nullptr && event.vec == kNetRxSoftirq) [[unlikely]]
     tell_run_ended(header);
   receiver_.context(header.cpu).on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
-  delivery_.moves_on(header.cpu);
+  delivery_.moves_on(header);
   receiver_.processed(header, nullptr);
   if (runs_ != nullptr) [[unlikely]]
     tell_polled(header, event);
@@ -133,7 +133,7 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry
   receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
-  delivery_.moves_on(header.cpu);
+  delivery_.moves_on(header);
   const DeviceId device = devices_.id(event.device, header.time);
   traffic_.received(device, event.len);
   const LiveLeg& leg = receiver_.stack(header, event, device);
@@ -236,7 +236,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   receiver_.processed(header, received ? leg : nullptr);
   if (leg == nullptr) {
-    ++unknown_ends_;
+    if (!segment_dropped(header, event)) ++unknown_ends_;
     return;
   }
   // Drivers set the protocol of what they receive (eth_type_trans()): this skb has never been a
@@ -256,10 +256,24 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
 }
 
+// A segment without data, by the socket that had it. One at its address that another socket drops
+// is not it: a tap's clone.
+bool PacketTracker::segment_dropped(EventHeader header, const KfreeSkb& event) {
+  LiveLeg* leg = delivery_.last_acked(header, event.skbaddr);
+  if (leg == nullptr || !reasons_.is_drop(event.reason)) return leg != nullptr;
+  const std::uint64_t by = event.rx_sk ? Sockets::key(*event.rx_sk) : 0;
+  if (by != 0 && Sockets::is_address(leg->rx.socket) && by != leg->rx.socket) return false;
+  leg->freed = header.time;
+  leg->reason = event.reason;
+  leg->location = event.location;
+  legs_.close(*leg, Outcome::dropped);
+  return true;
+}
+
 // ------------------------------------------------------------------------------ sockets
 
 void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
-  delivery_.moves_on(header.cpu);
+  delivery_.moves_on(header);
   if (event.skbaddr) return delivery_.received(header, receiver_.probed(header, event), event);
   TcpProbe named = event;
   receiver_.complete(header, named);

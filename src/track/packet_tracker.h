@@ -108,6 +108,7 @@ class PacketTracker {
 
  private:
   [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location);
+  [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);
 
   // Calls of their own: g++ knows the only RunSink there is, and would put all that it does, down
   // to printing, into every handler that tells it (stream/dispatcher.h, flatten).

@@ -62,6 +62,7 @@ struct Task {
   Taking adjusted;
   std::uint64_t early_socket = 0;  // which it read in this call before a datagram was announced
   std::uint32_t gaps = 0;
+  LegRef acked;                  // the last segment without data that it worked on
   std::vector<LegRef> woken_by;  // legs whose data woke it, until it runs
   std::vector<PendingCopy> copies;
   std::vector<LegRef> read;  // delivered, until the call returns

@@ -645,7 +645,7 @@ class Oracle {
     if (way == nullptr) return;
     way->stages.emplace(Stage::proto, i);
     if (at(i).len == 0) {
-      way->outcome = Outcome::acked;
+      way->outcome = dropped_behind(i, *at(way->birth).skb) ? Outcome::dropped : Outcome::acked;
       for (auto held = holders_.begin(); held != holders_.end(); ++held) {
         if (&ways_[held->second] != way) continue;
         holders_.erase(held);
@@ -666,6 +666,31 @@ class Oracle {
     }
     std::vector<std::size_t>& arrived = arrived_[i];
     std::rotate(arrived.begin(), arrived.end() - 1, arrived.end());
+  }
+
+  // Before whoever works on the segment goes on to something else, and before its address is
+  // another's.
+  bool dropped_behind(Index probe, SkbAddr skb) const {
+    for (Index i = probe + 1; i < events_.size(); ++i) {
+      const LoggedEvent& event = at(i);
+      const bool here = in_task(event) == in_task(at(probe)) &&
+                        (in_task(event) ? event.header.pid == at(probe).header.pid
+                                        : event.header.cpu == at(probe).header.cpu);
+      const bool its = event.skb == skb;
+      if (here && its && event.kind == Kind::kfree) return !event.harmless;
+      if (its && (event.kind == Kind::queue || event.kind == Kind::gro_receive ||
+                  event.kind == Kind::handed_over || event.kind == Kind::netif_rx)) {
+        return false;
+      }
+      if (here && (event.kind == Kind::receive || event.kind == Kind::tcp_probe ||
+                   event.kind == Kind::napi_poll || event.kind == Kind::softirq_exit ||
+                   event.kind == Kind::call_exit)) {
+        return false;
+      }
+      const bool sleeps = event.kind == Kind::sched_switch && event.prev_sleeps;
+      if (in_task(at(probe)) && sleeps && event.prev_pid == at(probe).header.pid) return false;
+    }
+    return false;
   }
 
   // The socket takes these bytes of it.

@@ -443,6 +443,19 @@ TEST_P(PacketProperties, bytes_are_delivered_once) {
   }
 }
 
+// A socket finds out that a segment is none of its window behind tcp_probe.
+TEST_P(PacketProperties, segments_that_tcp_drops_are_dropped) {
+  if (!tracked.lossless) GTEST_SKIP() << "events were lost";
+  Moments drops;
+  each_leg([&](const LoggedPacket&, const Leg& leg) {
+    if (leg.outcome == Outcome::dropped) drops.emplace(leg.freed, leg.skbaddr);
+  });
+  for (const LoggedEvent& event : log.events) {
+    if (event.kind != Kind::kfree || event.place != "tcp_validate_incoming") continue;
+    EXPECT_TRUE(take(drops, {event.header.time, *event.skb})) << "at " << event.header.time;
+  }
+}
+
 // Bytes that lay in a socket when it was closed are known to have been read by nobody; the kernel
 // frees them without an event, and resets the connection (__tcp_close(), net/ipv4/tcp.c).
 TEST_P(PacketProperties, few_packets_have_no_known_end) {
