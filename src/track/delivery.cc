@@ -105,7 +105,8 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   Cpu& cpu = this->cpu(header.cpu);
   // What a task's backlog is answered with leaves in the task's name; of that the softirqs that
   // follow know nothing.
-  cpu.answering = in_task(header) ? kNoFlow : socket.flow;
+  cpu.probed = in_task(header) ? kNoFlow : socket.flow;
+  cpu.took_another = false;
   if (event.data_len == 0 && probed.leg != nullptr) {
     arrives(header, socket, *probed.leg, 0);
     probed.leg->rx.acked = true;
@@ -153,6 +154,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
     return take_over(socket(Sockets::key(event.skaddr)), leg->rx.socket);
   }
   if (event.protocol != kProtocolTcp && leg->rx.queued) leave(*leg);
+  if (event.protocol != kProtocolTcp) took_another(header.cpu);
   leg->stages.set_first(Stage::ready, header.time);
   leg->rx.ready = true;
   if (event.protocol == kProtocolTcp) {
@@ -663,12 +665,38 @@ void Delivery::queued(const EventHeader& header, LiveLeg& leg) {
   cpu(header.cpu).queued[level(header)] = &leg;
 }
 
+// One that sends this for the last tcp_probe, or for a packet behind it that has none: a SYN, say,
+// whose end comes next (consume_skb() in tcp_rcv_state_process(), net/ipv4/tcp_input.c).
+void Delivery::answers(CpuId id, LiveLeg& leg) {
+  Cpu& cpu = this->cpu(id);
+  if (cpu.probed == kNoFlow || cpu.took_another) return;
+  leg.flow = cpu.probed;
+  leg.tx.answer = true;
+  cpu.answer = &leg;
+}
+
+void Delivery::done_with_another(CpuId id) {
+  Cpu& cpu = this->cpu(id);
+  cpu.took_another = true;
+  LiveLeg* leg = cpu.answer.even_ended();
+  cpu.answer = LegRef();
+  if (leg == nullptr) return;
+  leg->flow = kNoFlow;
+  leg->tx.answer = false;
+  // Its receiver on this machine has been told.
+  for (LiveLeg* next = leg->head->tail; next != leg; next = next->previous) {
+    if (!next->stages.has(Stage::proto)) next->flow = kNoFlow;
+  }
+}
+
 void Delivery::retransmitted(const EventHeader& header, const TcpRetransmitSkb& event) {
   if (event.err.value_or(0) != 0) return;  // nothing was sent
-  LegRef& last = cpu(header.cpu).queued[level(header)];
+  Cpu& cpu = this->cpu(header.cpu);
+  LegRef& last = cpu.queued[level(header)];
   LiveLeg* leg = last.even_ended();
   last = LegRef();
   if (leg == nullptr) return;
+  if (cpu.answer.even_ended() == leg) cpu.answer = LegRef();
   leg->retransmit = true;
   // A segment is sent as a clone, whose place is right behind it as long as it waits to be
   // acknowledged (struct sk_buff_fclones, include/linux/skbuff.h): what was sent from there before
@@ -720,8 +748,8 @@ void Delivery::name_sent(Task& task, FlowId flow) {
 
 void Delivery::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
-  cpu.ready = cpu.queued[0] = cpu.queued[1] = LegRef();
-  cpu.answering = kNoFlow;
+  cpu.ready = cpu.answer = cpu.queued[0] = cpu.queued[1] = LegRef();
+  cpu.probed = kNoFlow;
   settle(cpu.acked);
 }
 

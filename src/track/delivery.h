@@ -92,7 +92,12 @@ class Delivery {
   // A packet leaves in a task's name: who sends, in which call.
   void sent(const EventHeader& header, LiveLeg& leg);
   // A packet leaves in a softirq: an answer to what its CPU received last, as far as known.
-  FlowId answering(CpuId id) { return cpu(id).answering; }
+  void answers(CpuId id, LiveLeg& leg);
+  bool is_at_work(CpuId id) { return cpu(id).probed != kNoFlow; }
+  // That CPU's softirq has come to a packet that has no tcp_probe.
+  void took_another(CpuId id) { cpu(id).took_another = true; }
+  // It has done with one: what it sent last may have been for that one.
+  [[gnu::noinline]] void done_with_another(CpuId id);
   Receiver::Connected connection(SockAddr sk);
   // When the call began that the event lies in; nothing in interrupts, and where no call is known.
   std::optional<Nanoseconds> call_begun(const EventHeader& header);
@@ -100,8 +105,8 @@ class Delivery {
   // The stack goes on to something else: a waking from here on is not the last packet's doing.
   void moves_on(const EventHeader& header) {
     Cpu& cpu = this->cpu(header.cpu);
-    cpu.ready = LegRef();
-    cpu.answering = kNoFlow;
+    cpu.ready = cpu.answer = LegRef();
+    cpu.probed = kNoFlow;
     settle(in_task(header) ? task(header).acked : cpu.acked);
   }
   void on_loss(CpuId id);
@@ -113,9 +118,11 @@ class Delivery {
   struct Cpu {
     std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe, and ...
     LegRef queued[2];                  // ... the last one queued: in a task, in a softirq
-    LegRef ready;                // whose data made a socket ready: the next waking is its doing
-    LegRef acked;                // the last segment without data, by a softirq
-    FlowId answering = kNoFlow;  // of the last tcp_probe
+    LegRef ready;               // whose data made a socket ready: the next waking is its doing
+    LegRef acked;               // the last segment without data, by a softirq
+    FlowId probed = kNoFlow;    // of the last tcp_probe, by a softirq
+    bool took_another = false;  // a packet that has none, since then
+    LegRef answer;              // the last packet that was sent for the former
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }

@@ -151,8 +151,9 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
   receiver_.processed(header, from);
-  const bool answering = delivery_.answering(header.cpu) != kNoFlow;
-  if (from != nullptr && receiver_.forwards(header, *from, device, event.len, answering)) {
+  const bool at_work = delivery_.is_at_work(header.cpu);
+  if (from != nullptr && receiver_.forwards(header, *from, device, event.len, at_work)) {
+    delivery_.took_another(header.cpu);
     LiveLeg& leg = legs_.go_on(*from, header, LegDirection::tx, device, event.len);
     legs_.close(*from, Outcome::forwarded);
     return sender_.queued(leg, header, device);
@@ -162,8 +163,7 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   if (in_task(header)) {
     delivery_.sent(header, leg);
   } else {
-    leg.flow = delivery_.answering(header.cpu);
-    leg.tx.answer = leg.flow != kNoFlow;
+    delivery_.answers(header.cpu, leg);
     const Nanoseconds softirq = receiver_.context(header.cpu).softirq_began();
     if (softirq != 0) leg.stages.set(Stage::send, softirq);
   }
@@ -189,6 +189,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   sender_.sees_frees();
   const bool waited = received && leg->rx.waiting;
+  if (waited && !in_task(header)) delivery_.done_with_another(header.cpu);
   receiver_.processed(header, received ? leg : nullptr);
   if (received) leg->freed = header.time;
   if (leg == nullptr) {
@@ -234,6 +235,7 @@ bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t
 void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  if (received && leg->rx.waiting && !in_task(header)) delivery_.done_with_another(header.cpu);
   receiver_.processed(header, received ? leg : nullptr);
   if (leg == nullptr) {
     if (!segment_dropped(header, event)) ++unknown_ends_;
@@ -322,6 +324,9 @@ void PacketTracker::on(const EventHeader& header, const SockRecvLength& event) {
   delivery_.recv_length(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const InetSockSetState& event) {
+  // In that state it has just had a tcp_probe (tcp_v4_do_rcv(), net/ipv4/tcp_ipv4.c).
+  const bool has_no_probe = event.oldstate != kTcpEstablished && !in_task(header);
+  if (has_no_probe) delivery_.done_with_another(header.cpu);
   receiver_.state_changed(header, event, delivery_.connection(event.skaddr),
                           delivery_.call_begun(header));
   delivery_.closed(header, event, comms_.name(header.pid));

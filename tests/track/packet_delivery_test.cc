@@ -250,6 +250,79 @@ TEST_F(SegmentWithoutData, is_acknowledged_when_its_task_goes_on) {
   for (const Seen& seen : recorder.packets) EXPECT_EQ(seen.last.outcome, Outcome::acked);
 }
 
+// What a softirq sends belongs to the last tcp_probe, unless a packet that has none came between.
+struct Answers : PacketDelivery {
+  void SetUp() override {
+    for (std::uint64_t i = 1; i <= 3; ++i) stack(100 + i, skb(i), 8);
+    TcpProbe event = probe(skb(1), 8);
+    event.saddr = event.daddr = kAddress;
+    tracker.on(at(110), event);
+  }
+  void queue(Nanoseconds time, SkbAddr address, std::uint32_t len = 74) {
+    tracker.on(at(time), NetDevQueue{{address, len, "eth1"}});
+  }
+  track::FlowId flow(std::uint64_t id) {
+    tracker.finish();
+    return leg(id).flow;
+  }
+  static constexpr std::array<std::uint8_t, 16> kAddress{};
+};
+
+TEST_F(Answers, belong_to_the_last_tcp_probe) {
+  queue(120, skb(10));
+  queue(121, skb(11));
+  EXPECT_NE(flow(4), track::kNoFlow);
+  EXPECT_NE(flow(5), track::kNoFlow);
+}
+
+TEST_F(Answers, may_belong_to_a_packet_that_is_freed_behind_them) {
+  queue(120, skb(10));
+  queue(130, skb(11));  // a SYN-ACK, and ...
+  tracker.on(at(131), ConsumeSkb{skb(2), {}});
+  queue(140, skb(12));  // ... another, or the RST of a closed port
+  KfreeSkb event;
+  event.skbaddr = skb(3);
+  tracker.on(at(141), event);
+  EXPECT_NE(flow(4), track::kNoFlow);
+  EXPECT_EQ(leg(5).flow, track::kNoFlow);
+  EXPECT_EQ(leg(6).flow, track::kNoFlow);
+}
+
+TEST_F(Answers, are_told_to_their_receivers_as_nobodys) {
+  queue(120, skb(10));
+  tracker.on(at(121), NetDevStartXmit{{skb(10), 74, "eth1"}});
+  tracker.on(at(122), NetifRx{{skb(10), 60, "eth2"}});
+  tracker.on(at(123), ConsumeSkb{skb(2), {}});
+  EXPECT_EQ(flow(4), track::kNoFlow) << "the received leg's";
+  EXPECT_EQ(recorder.with_id(4).first.flow, track::kNoFlow);
+}
+
+TEST_F(Answers, may_belong_to_a_connection_that_changes) {
+  queue(120, skb(10));
+  InetSockSetState event;
+  event.skaddr = SockAddr{0xffff888300000000};
+  event.oldstate = kTcpEstablished;  // by the segment that was probed
+  event.newstate = 8;                // TCP_CLOSE_WAIT
+  tracker.on(at(121), event);
+  queue(130, skb(11));
+  event.oldstate = kTcpSynSent;
+  event.newstate = kTcpEstablished;
+  tracker.on(at(131), event);
+  queue(140, skb(12));
+  EXPECT_NE(flow(4), track::kNoFlow);
+  EXPECT_EQ(leg(5).flow, track::kNoFlow);
+  EXPECT_EQ(leg(6).flow, track::kNoFlow);
+}
+
+TEST_F(Answers, do_not_belong_to_it_behind_a_forwarded_packet) {
+  queue(120, skb(10));
+  queue(130, skb(2), kHeaders + 8 + 14);
+  queue(131, skb(11));
+  EXPECT_NE(flow(4), track::kNoFlow);
+  EXPECT_EQ(recorder.with_id(2).first.outcome, Outcome::forwarded);
+  EXPECT_EQ(leg(5).flow, track::kNoFlow);
+}
+
 TEST_F(PacketDelivery, a_packet_read_in_pieces_is_delivered_by_the_last) {
   arrive(100, skb(1), 100);
   for (Nanoseconds call : {200, 300, 400, 500}) {

@@ -456,6 +456,41 @@ TEST_P(PacketProperties, segments_that_tcp_drops_are_dropped) {
   }
 }
 
+// A batch is received whole before its packets are worked on. One that is freed in its own poll had
+// no tcp_probe: what its CPU sent right before that is none of another packet's connection, for all
+// that is known. A SYN, most often.
+TEST_P(PacketProperties, who_answers_a_packet_without_tcp_probe_is_not_known) {
+  if (!tracked.lossless) GTEST_SKIP() << "events were lost";
+  std::map<Moment, track::FlowId> flows;
+  each_leg([&](const LoggedPacket&, const Leg& leg) {
+    flows[{leg.stages[Stage::queue], leg.skbaddr}] = leg.flow;
+  });
+  struct Cpu {
+    std::set<SkbAddr> received;  // in this poll
+    const LoggedEvent* sent = nullptr;
+  };
+  const std::set<const LoggedEvent*> below = queued_below();
+  std::map<CpuId, Cpu> cpus;
+  for (const LoggedEvent& event : log.events) {
+    if ((event.header.flags & kFlagSoftirq) == 0) continue;
+    Cpu& cpu = cpus[event.header.cpu];
+    if (event.kind == Kind::napi_poll || event.kind == Kind::softirq_exit) cpu = Cpu();
+    if (event.kind == Kind::receive) cpu.received.insert(*event.skb);
+    if (event.kind == Kind::receive || event.kind == Kind::tcp_probe) cpu.sent = nullptr;
+    if (event.kind == Kind::tcp_probe && event.skb) cpu.received.erase(*event.skb);
+    if (event.kind == Kind::queue && !below.contains(&event)) {
+      cpu.received.erase(*event.skb);
+      cpu.sent = &event;
+    }
+    const bool ends = event.kind == Kind::consume || event.kind == Kind::kfree;
+    if (!ends || cpu.received.erase(*event.skb) == 0 || cpu.sent == nullptr) continue;
+    const auto its = flows.find({cpu.sent->header.time, *cpu.sent->skb});
+    if (its == flows.end()) continue;  // a segment's
+    EXPECT_EQ(its->second, track::kNoFlow) << "at " << cpu.sent->header.time;
+    cpu.sent = nullptr;
+  }
+}
+
 // Bytes that lay in a socket when it was closed are known to have been read by nobody; the kernel
 // frees them without an event, and resets the connection (__tcp_close(), net/ipv4/tcp.c).
 TEST_P(PacketProperties, few_packets_have_no_known_end) {
