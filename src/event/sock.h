@@ -12,7 +12,10 @@ namespace skbtrail {
 inline constexpr std::uint16_t kProtocolTcp = 6;
 inline constexpr std::uint16_t kProtocolUdp = 17;
 inline constexpr std::uint16_t kProtocolMptcp = 262;
+inline constexpr std::uint32_t kMsgOob = 0x1;
 inline constexpr std::uint32_t kMsgPeek = 0x2;
+inline constexpr std::uint32_t kMsgTrunc = 0x20;
+inline constexpr std::uint32_t kMsgErrQueue = 0x2000;
 
 // sk->sk_data_ready() is about to be called: there is something to read. 6.3 and later.
 struct SkDataReady {

@@ -40,6 +40,12 @@ bool is_splice(std::string_view call) {
          (call == "splice" || call == "sendfile64" || call == "sendfile");
 }
 
+std::uint64_t copied_bytes(const Task& task) {
+  std::uint64_t bytes = 0;
+  for (const PendingCopy& copy : task.copies) bytes += copy.len;
+  return bytes;
+}
+
 bool is_read(std::string_view call) {
   return call.starts_with("recv") || call == "read" || call == "readv" ||
          call.starts_with("preadv");
@@ -60,7 +66,7 @@ void Delivery::forget_doings(Task& task) {
   settle(task.acked);
   finish_read(task, 0);
   release_sent(task);
-  task.in_call = task.called = task.peeking = task.slept = false;
+  task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
   task.call = {};
   task.sleep = {};
@@ -317,6 +323,9 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
     return;
   }
   const std::uint64_t key = Sockets::key(event.sk);
+  task.discarding = false;  // told by this event
+  const bool discards = (event.flags & kMsgTrunc) != 0;
+  const std::uint64_t copied = discards ? copied_bytes(task) : 0;
   if (event.protocol == kProtocolTcp) {
     name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
     commit(task, key);
@@ -327,7 +336,21 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   } else {
     task.copies.clear();  // netlink, unix and their kind are no packets
   }
+  if (discards) [[unlikely]]
+    discard(task, header, event, copied);
   if (!task.in_call) finish_read(task, 0);
+}
+
+// Of a datagram MSG_TRUNC only tells the length. Urgent data (tcp_recv_urg()) and errors lie beside
+// the stream.
+void Delivery::discard(Task& task, const EventHeader& header, const SockRecvLength& event,
+                       std::uint64_t copied) {
+  const bool stream = event.protocol == kProtocolTcp || event.protocol == kProtocolMptcp;
+  const auto bytes = static_cast<std::uint64_t>(event.ret);
+  if (!stream || (event.flags & (kMsgOob | kMsgErrQueue)) != 0 || bytes <= copied) return;
+  const std::uint64_t key = Sockets::key(event.sk);
+  gather(socket(key));
+  take_uncopied(task, key, taking(task, header), bytes - copied);
 }
 
 // The reader moves what still lies with the subflows (mptcp_recvmsg()).
@@ -563,9 +586,10 @@ void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust
   }
 }
 
-// splice() and its kind take bytes without a copy event: how many, the call's return says.
-void Delivery::splice(Task& task, std::uint64_t bytes) {
-  Socket& socket = this->socket(task.adjusted_socket);
+// Bytes of a stream that no copy event told of.
+void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
+                             std::uint64_t bytes) {
+  Socket& socket = this->socket(key);
   while (bytes > 0 && !socket.bytes.empty()) {
     QueuedBytes& front = socket.bytes.front();
     const auto taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, front.bytes));
@@ -576,8 +600,9 @@ void Delivery::splice(Task& task, std::uint64_t bytes) {
     socket.bytes.pop();
     if (leg == nullptr) continue;
     leg->confidence = Confidence::socket;
-    deliver(*leg, task, task.adjusted);
+    deliver(*leg, task, taking);
   }
+  counters_.unmatched_bytes += bytes;
 }
 
 // ------------------------------------------------------------------------------ tasks
@@ -624,6 +649,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
   task.in_call = task.called = task.makes_calls = sees_calls_ = true;
   task.woken_early_at = 0;
   task.peeking = call.peeks;
+  task.discarding = call.discards && !call.peeks;
   task.adjusted_socket = 0;
 }
 
@@ -637,13 +663,14 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   }
   if (!task.copies.empty()) commit(task, 0);
   // In this order: what it returned, and from what, nobody can predict.
-  if (is_splice(task.call) && ret > 0 && task.adjusted_socket != 0) {
-    splice(task, static_cast<std::uint64_t>(ret));
+  if ((is_splice(task.call) || task.discarding) && ret > 0 && task.adjusted_socket != 0) {
+    take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
   }
   if (!task.read.empty()) finish_read(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);
   release_sent(task);
-  task.in_call = task.peeking = task.datagram_freed = task.another_freed = false;
+  task.in_call = task.peeking = task.discarding = false;
+  task.datagram_freed = task.another_freed = false;
   task.call = {};
   task.call_entered = 0;
   task.woken_early_at = 0;

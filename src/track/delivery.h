@@ -9,14 +9,17 @@
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
 // context says it, and is preferred. A copy counts when it is known that the task did not only
 // peek: at sock_recv_length, which has the flags, or at the return of the call, whose flags are
-// known too. MPTCP: what subflows were pushed moves to their socket's queue, and is popped there.
-// Waking: the first sched_waking after sk_data_ready on its CPU is what the packet did.
-// A segment without data has done its work at tcp_probe, unless kfree_skb of it follows: that it is
-// out of its window, say, is found out behind that (tcp_rcv_established() calls
-// tcp_validate_incoming() and tcp_ack(), net/ipv4/tcp_input.c, 5.4 to 6.18), and sent to the other
-// end before the segment is dropped. All others are freed without an event (__kfree_skb()). So it
-// is acknowledged when its CPU, or the task that works on what waited for it, goes on to something
-// else. Its address is anybody's from tcp_probe on.
+// known too. What leaves a stream without a copy event is taken from the queue by its number of
+// bytes only: by splice() and its kind, and by a recv() with MSG_TRUNC, which throws a stream's
+// bytes away (tcp_recvmsg_locked(), net/ipv4/tcp.c, 5.4 to 6.18). MPTCP: what subflows were pushed
+// moves to their socket's queue, and is popped there. Waking: the first sched_waking after
+// sk_data_ready on its CPU is what the packet did. A segment without data has done its work at
+// tcp_probe, unless kfree_skb of it follows: that it is out of its window, say, is found out behind
+// that (tcp_rcv_established() calls tcp_validate_incoming() and tcp_ack(),
+// net/ipv4/tcp_input.c, 5.4 to 6.18), and sent to the other end before the segment is dropped. All
+// others are freed without an event (__kfree_skb()). So it is acknowledged when its CPU, or the
+// task that works on what waited for it, goes on to something else. Its address is anybody's from
+// tcp_probe on.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +46,7 @@ struct EnteredCall {
   std::int64_t nr = 0;
   std::string_view name;  // "?" when nobody knows it
   bool peeks = false;     // MSG_PEEK
+  bool discards = false;  // MSG_TRUNC, where it returns how many bytes
   bool raw = false;       // by raw_syscalls, not by an event of its own
 };
 
@@ -158,7 +162,10 @@ class Delivery {
   [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking);
   [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
-  [[gnu::noinline]] void splice(Task& task, std::uint64_t bytes);
+  [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
+                                 std::uint64_t copied);
+  [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
+                                       std::uint64_t bytes);
   bool may_have_others(const Socket& socket) const;
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   [[gnu::noinline]] void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy,

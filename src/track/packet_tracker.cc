@@ -20,16 +20,22 @@ bool receives(std::string_view call) {
   return call == "recvfrom" || call == "recvmsg" || call == "recvmmsg";
 }
 
-bool peeks(const SysEnter& event) {
-  return event.flags && (*event.flags & kMsgPeek) != 0 && receives(event.family_member);
+// 0 of all other calls.
+std::uint64_t receive_flags(const SysEnter& event) {
+  return event.flags && receives(event.family_member) ? *event.flags : 0;
 }
 
 // The same of a call whose arguments have no names.
-bool peeks(std::string_view call, const RawSysEnter& event) {
-  if (!receives(call) || !event.args) return false;
+std::uint64_t receive_flags(std::string_view call, const RawSysEnter& event) {
+  if (!receives(call) || !event.args) return 0;
   const std::size_t at = (call == "recvmsg" ? 2 : 3) * sizeof(std::uint64_t);
-  if (event.args->size() < at + sizeof(std::uint64_t)) return false;
-  return (load<std::uint64_t>(event.args->data() + at) & kMsgPeek) != 0;
+  if (event.args->size() < at + sizeof(std::uint64_t)) return 0;
+  return load<std::uint64_t>(event.args->data() + at);
+}
+
+EnteredCall entered(std::int64_t nr, std::string_view name, std::uint64_t flags, bool raw) {
+  const bool returns_bytes = name != "recvmmsg";
+  return {nr, name, (flags & kMsgPeek) != 0, (flags & kMsgTrunc) != 0 && returns_bytes, raw};
 }
 
 template <class... Events>
@@ -346,7 +352,8 @@ void PacketTracker::on(const EventHeader& header, const SchedSwitch& event) {
   delivery_.switched(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SysEnter& event) {
-  delivery_.call_entered(header, {event.nr, event.family_member, peeks(event), false});
+  delivery_.call_entered(header,
+                         entered(event.nr, event.family_member, receive_flags(event), false));
 }
 void PacketTracker::on(const EventHeader& header, const SysExit& event) {
   receiver_.task_moves_on(header.cpu);
@@ -354,8 +361,8 @@ void PacketTracker::on(const EventHeader& header, const SysExit& event) {
 }
 void PacketTracker::on(const EventHeader& header, const RawSysEnter& event) {
   const std::string_view name = calls_.known(event.nr);
-  const bool peeking = peeks(name, event);
-  delivery_.call_entered(header, {event.nr, name.empty() ? kNoName : name, peeking, true});
+  const std::uint64_t flags = receive_flags(name, event);
+  delivery_.call_entered(header, entered(event.nr, name.empty() ? kNoName : name, flags, true));
 }
 void PacketTracker::on(const EventHeader& header, const RawSysExit& event) {
   receiver_.task_moves_on(header.cpu);

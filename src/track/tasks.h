@@ -50,6 +50,7 @@ struct Task {
   bool makes_calls = false;  // a call of it was seen: its returns will be seen, too
   bool called = false;       // since the last gap: was on a CPU then
   bool peeking = false;      // the call has MSG_PEEK
+  bool discarding = false;   // it has MSG_TRUNC, and returns how many bytes
   bool slept = false;        // is off its CPU and waits for something
   Sleep sleep;
   // A sched_waking that found it awake. It may have decided to sleep and be about to leave its CPU:
