@@ -9,6 +9,8 @@
 namespace skbtrail {
 
 // tcp_rcv_established(): a segment reached an established socket. skbaddr exists from 6.12 on.
+// data_len has 16 bits in all kernels up to 6.18, and an skb may have more: BIG TCP's have
+// (gro_max_size, gro_ipv4_max_size of a device).
 struct TcpProbe {
   static constexpr EventName name{"tcp", "tcp_probe"};
   std::uint16_t data_len = 0;

@@ -113,7 +113,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   // follow know nothing.
   cpu.probed = in_task(header) ? kNoFlow : socket.flow;
   cpu.took_another = false;
-  if (event.data_len == 0 && probed.leg != nullptr) {
+  if (probed.data_len == 0 && probed.leg != nullptr) {
     arrives(header, socket, *probed.leg, 0);
     probed.leg->rx.acked = true;
     legs_.release_address(*probed.leg);
@@ -124,7 +124,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
-  queue_bytes(header, socket, probed.leg, event.data_len - behind);
+  queue_bytes(header, socket, probed.leg, probed.data_len - behind);
   for (LiveLeg* leg : probed.coalesced) {
     queue_bytes(header, socket, leg, leg->rx.stack_len - probed.headers);
   }

@@ -24,7 +24,16 @@ constexpr std::uint32_t kMostTcpHeaders = 120;  // with all options
 bool are_headers(std::uint64_t bytes) {
   return bytes >= kLeastTcpHeaders && bytes <= kMostTcpHeaders;
 }
+// What a tcp_probe of an skb of that length counted: the event keeps 16 bits of it.
+std::uint32_t whole_data_len(std::uint32_t received_len, std::uint32_t data_len) {
+  constexpr std::uint32_t kWrap = 1U << 16;
+  if (received_len < kWrap || received_len < data_len + kLeastTcpHeaders) return data_len;
+  const std::uint32_t whole =
+      data_len + (received_len - data_len - kLeastTcpHeaders) / kWrap * kWrap;
+  return are_headers(received_len - whole) ? whole : data_len;
+}
 bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
+  data_len = whole_data_len(received_len, data_len);
   return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;
 }
 
@@ -494,11 +503,12 @@ Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& eve
       leg = take_backlogged(flow, of(flow).device, *since);
     }
   }
-  Probed probed{leg, {}, 0};
+  Probed probed{leg, {}, 0, event.data_len};
   if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
     take_waiting(event, probed);
     leg = probed.leg;
   }
+  if (leg != nullptr) probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
   cpu.current[level(header)] = leg;
   cpu.announced[level(header)] = LegRef();
   const bool too_much = leg != nullptr && leg->rx.stack_len < event.data_len + kLeastTcpHeaders;

@@ -63,7 +63,8 @@ class Receiver {
   struct Probed {
     LiveLeg* leg = nullptr;
     std::span<LiveLeg* const> coalesced;
-    std::uint32_t headers = 0;  // bytes of each of their lengths that are no data
+    std::uint32_t headers = 0;   // bytes of each of their lengths that are no data
+    std::uint32_t data_len = 0;  // the event's, with the bits that it had no room for
   };
   // `since`: when the task's call began, where it is a task that works on the segment.
   Probed probed(const EventHeader& header, const TcpProbe& event,

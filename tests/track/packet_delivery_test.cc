@@ -34,7 +34,7 @@ class PacketDelivery : public ::testing::Test {
     TcpProbe event;
     event.skbaddr = address;
     event.skaddr = kSocket;
-    event.data_len = static_cast<std::uint16_t>(data_len);
+    event.data_len = static_cast<std::uint16_t>(data_len);  // as the event has it
     event.sport = 80;
     event.dport = 4000;
     return event;
@@ -130,6 +130,45 @@ TEST_F(PacketDelivery, a_peek_delivers_nothing) {
   exit(330, 100);
   EXPECT_EQ(time(leg(1), Stage::copy), 310U);
   EXPECT_EQ(time(leg(1), Stage::ret), 330U);
+}
+
+// BIG TCP: an skb has more data than tcp_probe has bits for its length.
+TEST_F(PacketDelivery, a_segment_may_be_longer_than_tcp_probe_can_say) {
+  arrive(100, skb(1), 2 * 65536 + 100);
+  arrive(200, skb(2), 3 * 65536);  // data_len is 0: no acknowledgement
+  arrive(300, skb(3), 65535);      // the most that fits
+  enter(400);
+  copy(410, skb(1), 2 * 65536 + 99);
+  recv_length(420, 2 * 65536 + 99);
+  exit(430, 2 * 65536 + 99);
+  EXPECT_TRUE(recorder.packets.empty()) << "a byte of the first is left";
+  enter(500);
+  copy(510, skb(1), 1 + 3 * 65536 + 65534);
+  recv_length(520, 1 + 3 * 65536 + 65534);
+  exit(530, 1 + 3 * 65536 + 65534);
+  EXPECT_EQ(time(leg(1), Stage::copy), 510U);
+  EXPECT_EQ(time(leg(2), Stage::copy), 510U);
+  EXPECT_EQ(recorder.packets.size(), 2U) << "a byte of the last is left";
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
+// Before 6.12 it must be found by its length.
+TEST_F(PacketDelivery, a_long_segment_is_found_by_the_length_that_tcp_probe_can_say) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 65536 + 1000);
+  for (const std::uint32_t data_len : {1000U, 100U}) {
+    TcpProbe event = probe(skb(1), data_len);
+    event.skbaddr.reset();
+    tracker.on(at(110), event);
+  }
+  enter(400);
+  copy(410, skb(2), 65536 + 999);
+  exit(430, 65536 + 999);
+  EXPECT_TRUE(recorder.packets.empty());
+  enter(500);
+  copy(510, skb(2), 101);
+  exit(530, 101);
+  EXPECT_EQ(recorder.packets.size(), 2U);
 }
 
 // recv(MSG_TRUNC) throws the bytes of a stream away: nothing is copied.
