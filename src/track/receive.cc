@@ -604,6 +604,9 @@ void Receiver::state_changed(const EventHeader& header, const InetSockSetState& 
   // from FIN_WAIT1 to FIN_WAIT2 to CLOSE.
   if (cpu.changed == event.skaddr) return;
   cpu.changed = event.skaddr;
+  // A segment that takes it out of ESTABLISHED had its tcp_probe: tcp_rcv_established() calls
+  // tcp_fin() and tcp_reset() (net/ipv4/tcp_input.c). Those that wait behind it are others.
+  if (event.oldstate == kTcpEstablished && sees_tcp_probes_) return;
   const std::size_t waiting = cpu.unmatched.size();
   LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
   if (leg == nullptr && since) {

@@ -795,6 +795,11 @@ class Oracle {
       if (!in_task(at(j)) || of_a_segment(at(j))) return;
     }
     cpu.processed = true;
+    // The segment that ends an established connection had a tcp_probe.
+    const bool probes =
+        std::any_of(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(i),
+                    [](const LoggedEvent& event) { return event.kind == Kind::tcp_probe; });
+    if (at(i).old_state == kTcpEstablished && probes) return;
     for (const std::size_t number : cpu.pending) {
       Way& way = ways_[number];
       if (way.fragment || !came_by_its_device(way, cookie_of(i))) continue;

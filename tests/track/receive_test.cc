@@ -683,6 +683,29 @@ TEST_F(Receive, what_opened_a_connection_is_not_forwarded) {
   EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::consumed);
 }
 
+// A FIN has its tcp_probe; what its batch has behind it is not what changed the connection.
+TEST_F(Receive, what_ended_a_connection_is_not_the_next_of_its_batch) {
+  softirq(100);
+  receive(110, skb(1), 52);
+  receive(111, skb(2), 98);
+  receive(112, skb(3), 80);
+  probe(120, 0, std::nullopt);
+  InetSockSetState event;
+  event.skaddr = SockAddr{7};
+  event.oldstate = kTcpEstablished;
+  event.newstate = 8;  // TCP_CLOSE_WAIT
+  tracker.on(at(121), event);
+  probe(130, 46, std::nullopt);
+  SkDataReady ready;
+  ready.skaddr = SockAddr{0xffff888300000000};
+  ready.protocol = kProtocolUdp;
+  tracker.on(at(140), ready);
+  softirq_exit(160);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(2).first, Stage::proto), 130U);
+  EXPECT_EQ(time(packets.with_id(3).first, Stage::ready), 140U);
+}
+
 // Seen in a guest: three segments in a batch, two of them end a connection, and its TIME_WAIT
 // answers the third.
 TEST_F(Receive, what_time_wait_answers_is_not_forwarded) {
