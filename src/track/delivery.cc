@@ -77,6 +77,15 @@ void Delivery::forget_doings(Task& task) {
   task.gaps = legs_.gaps();
 }
 
+Socket& Delivery::new_socket(std::uint64_t key) {
+  if (sockets_.full()) {
+    Socket& old = sockets_.least_used();
+    forget_queue(old, UnknownCause::evicted);
+    sockets_.forget(old);
+  }
+  return sockets_.make(key);
+}
+
 // Bytes that were lost from the events make the order in the queue worthless.
 void Delivery::forget_order(Socket& socket) {
   forget_queue(socket, UnknownCause::gap);
@@ -288,7 +297,9 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
   task.copies.push_back(
       {taking(task, header), static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
   const bool at_once = !(task.in_call || sees_recv_length_);
-  if (at_once || task.copies.size() >= kMaxPendingCopies) commit(task, 0);
+  if (at_once || task.copies.size() >= kMaxPendingCopies) {
+    task.peeking ? forget_peeked(task) : commit(task, 0);
+  }
   if (at_once && !sees_calls_) finish_read(task, 0);  // no return will tell that it has
 }
 
@@ -312,13 +323,17 @@ bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::
   return true;
 }
 
+void Delivery::forget_peeked(Task& task) {
+  counters_.peeked_copies += task.copies.size();
+  task.copies.clear();
+}
+
 void Delivery::recv_length(const EventHeader& header, const SockRecvLength& event) {
   sees_recv_length_ = true;
   Task& task = this->task(header);
   const bool peeked = (event.flags & kMsgPeek) != 0;
   if (peeked || event.ret < 0) {
-    if (peeked) counters_.peeked_copies += task.copies.size();
-    if (peeked) task.copies.clear();
+    if (peeked) forget_peeked(task);
     task.datagram_freed = false;
     return;
   }
@@ -454,11 +469,9 @@ void Delivery::commit(Task& task, std::uint64_t key) {
       LiveLeg* leg = copy.leg.get();
       if (leg != nullptr && !leg->rx.has_data) {
         deliver(*leg, task, copy.taking);  // a datagram
-      } else if (from != 0) {
+      } else if (from != 0) {              // else of no packet: netlink, unix
         counters_.unmatched_bytes += copy.len;
         ++counters_.unmatched_copies;
-      } else {
-        ++counters_.other_copies;
       }
       continue;
     }
@@ -556,16 +569,26 @@ void Delivery::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
       ran_at >= stages[Stage::wake]) {
     stages.set(Stage::run, ran_at);
   }
+  if (task.read.size() >= Task::kMaxWaiting) [[unlikely]]
+    finish_older_reads(task);
   task.read.push_back(&leg);
+}
+
+void Delivery::has_read(LiveLeg& leg, Nanoseconds returned) {
+  if (returned != 0) leg.stages.set(Stage::ret, returned);
+  if (!sees_recv_length_ && leg.rx.has_data) remember_head(leg);
+  legs_.close(leg, Outcome::delivered);
+}
+
+void Delivery::finish_older_reads(Task& task) {
+  Task::let_older_half_go(task.read, [this](const LegRef& ref) {
+    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, 0);
+  });
 }
 
 void Delivery::finish_read(Task& task, Nanoseconds returned) {
   for (const LegRef& ref : task.read) {
-    LiveLeg* leg = ref.get();
-    if (leg == nullptr) continue;
-    if (returned != 0) leg->stages.set(Stage::ret, returned);
-    if (!sees_recv_length_ && leg->rx.has_data) remember_head(*leg);
-    legs_.close(*leg, Outcome::delivered);
+    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, returned);
   }
   task.read.clear();
 }
@@ -657,10 +680,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   cpu(header.cpu).ready = LegRef();
   Task& task = this->task(header);
   settle(task.acked);
-  if (task.peeking) {
-    counters_.peeked_copies += task.copies.size();
-    task.copies.clear();
-  }
+  if (task.peeking) forget_peeked(task);
   if (!task.copies.empty()) commit(task, 0);
   // In this order: what it returned, and from what, nobody can predict.
   if ((is_splice(task.call) || task.discarding) && ret > 0 && task.adjusted_socket != 0) {
@@ -685,6 +705,8 @@ void Delivery::sent(const EventHeader& header, LiveLeg& leg) {
   leg.call = task.call;
   leg.stages.set(Stage::send, task.call_entered);
   legs_.hold(leg);
+  if (task.sent.size() >= Task::kMaxWaiting) [[unlikely]]
+    release_older(task);
   task.sent.push_back(&leg);
 }
 
@@ -737,6 +759,12 @@ void Delivery::retransmitted(const EventHeader& header, const TcpRetransmitSkb& 
   // By its addresses: before 6.12 sockets are known by their cookies, which it does not have.
   leg->flow = flows_.id(
       {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)});
+}
+
+void Delivery::release_older(Task& task) {
+  Task::let_older_half_go(task.sent, [this](const LegRef& ref) {
+    if (LiveLeg* leg = ref.even_ended(); leg != nullptr) legs_.release(*leg);
+  });
 }
 
 void Delivery::release_sent(Task& task) {

@@ -55,7 +55,6 @@ struct DeliveryCounters {
   std::uint64_t unmatched_copies = 0;  // the copies they were in
   std::uint64_t unmatched_datagrams = 0;
   std::uint64_t peeked_copies = 0;
-  std::uint64_t other_copies = 0;  // of skbs that are no packets: netlink, unix
   std::uint64_t disordered_sockets = 0;
 };
 
@@ -140,12 +139,16 @@ class Delivery {
     return task;
   }
   [[gnu::noinline]] void forget_doings(Task& task);
+  // References to others end when a new one is made.
   Socket& socket(std::uint64_t key) {
-    Socket& socket = sockets_.of(key);
+    Socket* known = sockets_.find(key);
+    Socket& socket = known != nullptr ? *known : new_socket(key);
+    socket.used = true;
     if (socket.gaps != legs_.gaps()) [[unlikely]]
       forget_order(socket);
     return socket;
   }
+  [[gnu::noinline]] Socket& new_socket(std::uint64_t key);
   [[gnu::noinline]] void forget_order(Socket& socket);
   void settle(LegRef& acked) {
     if (!acked.is_set()) return;  // at most events
@@ -153,6 +156,7 @@ class Delivery {
     acked = LegRef();
   }
   void commit(Task& task, std::uint64_t socket);
+  void forget_peeked(Task& task);
   [[gnu::noinline]] void leave(LiveLeg& leg);
   [[gnu::noinline]] void take_over(Socket& socket, std::uint64_t subflow);
   void gather(Socket& socket);
@@ -174,8 +178,10 @@ class Delivery {
   [[gnu::noinline]] void remember_head(const LiveLeg& leg);
   void name_sent(Task& task, FlowId flow);
   void release_sent(Task& task);
+  [[gnu::noinline]] void release_older(Task& task);
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
-  void drop_oldest(Socket& socket);
+  void has_read(LiveLeg& leg, Nanoseconds returned);
+  [[gnu::noinline]] void finish_older_reads(Task& task);
   void finish_read(Task& task, Nanoseconds returned);
   void arrives(const EventHeader& header, Socket& socket, LiveLeg& leg, std::uint32_t bytes);
   void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);

@@ -150,8 +150,6 @@ class LegTable {
   void finish();
   std::uint32_t gaps() const { return gaps_; }
 
-  // Oldest first; for what must be closed at the end.
-  LiveLeg* oldest() const { return oldest_; }
   const LegCounters& counters() const { return counters_; }
 
  private:

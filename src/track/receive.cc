@@ -445,11 +445,11 @@ LiveLeg* Receiver::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
 void Receiver::take_waiting(TcpProbe event, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
   const std::optional<DeviceId> device = of(flow).device;
-  std::vector<LiveLeg*> waiting;
+  waiting_.clear();
   each_waiting([&](LiveLeg& leg) {
-    if (may_be_of(leg, flow) && came_by(leg, device)) waiting.push_back(&leg);
+    if (may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
   });
-  for (LiveLeg* leg : waiting) {
+  for (LiveLeg* leg : waiting_) {
     if (!could_carry(leg->rx.stack_len, event.data_len)) {
       coalesced_behind(*leg, event, probed);
       if (probed.coalesced.empty()) continue;

@@ -212,6 +212,7 @@ class Receiver {
   bool sees_tcp_probes_ = false;
   std::deque<LegRef> parked_;  // may lie in a backlog, oldest first
   std::vector<LiveLeg*> candidates_;
+  std::vector<LiveLeg*> waiting_;  // for take_waiting()
 };
 
 }  // namespace skbtrail::track

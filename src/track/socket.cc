@@ -1,5 +1,7 @@
 #include "track/socket.h"
 
+#include <utility>
+
 namespace skbtrail::track {
 
 Socket& Sockets::make(std::uint64_t key) {
@@ -15,6 +17,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.device.reset();
   socket.sport = socket.dport = 0;
   socket.gaps = 0;
+  socket.used = socket.alive = true;
   socket.disordered = false;
   socket.bytes.clear();
   socket.datagrams.clear();
@@ -46,7 +49,16 @@ std::uint64_t Sockets::key_of(SockAddr sk, std::uint64_t cookie) {
   return cookie;
 }
 
+Socket& Sockets::least_used() {
+  while (true) {
+    if (++hand_ >= storage_.size()) hand_ = 0;
+    Socket& socket = storage_[hand_];
+    if (socket.alive && !std::exchange(socket.used, false)) return socket;
+  }
+}
+
 void Sockets::forget(Socket& socket) {
+  socket.alive = false;
   if (socket.address != 0) by_address_.erase(socket.address);
   recent_[place(socket.key)] = nullptr;
   sockets_.erase(socket.key);

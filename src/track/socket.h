@@ -74,7 +74,9 @@ struct EarlyRead : Read {
 };
 
 struct Socket {
-  static constexpr std::size_t kMaxQueued = 65536;  // then the oldest is let go
+  // Packets. Then all of them are given up: without the oldest, the order of the others would not
+  // tell any more whose bytes are read.
+  static constexpr std::size_t kMaxQueued = 65536;
   static constexpr std::size_t kMaxEarly = 64;
 
   std::uint64_t key = 0;
@@ -83,6 +85,8 @@ struct Socket {
   std::optional<DeviceId> device;  // that its segments came by, as far as that is certain
   std::uint16_t sport = 0, dport = 0;
   std::uint32_t gaps = 0;
+  bool used = false;  // since Sockets looked for one to forget
+  bool alive = false;
   bool disordered = false;  // bytes were read in another order than they came in
   Fifo<QueuedBytes> bytes;
   Fifo<LegRef> datagrams;
@@ -93,17 +97,17 @@ struct Socket {
 // By the address of the struct sock where events tell it, else by its cookie. Kernel addresses have
 // the top bit, cookies count up from 1. tcp_probe tells the address in 6.12, not in 6.8; there
 // tcp_rcv_space_adjust tells both, and from then on the address finds the socket too: it is all
-// that the events of its end tell.
+// that the events of its end tell. One whose end nobody sees stays, until there are too many: then
+// one goes that nothing was heard of for long.
 class Sockets {
  public:
+  static constexpr std::size_t kMaxSockets = 65536;
+
   static std::uint64_t key(SockAddr address) { return static_cast<std::uint64_t>(address); }
 
   static bool is_address(std::uint64_t key) { return key >> 63 != 0; }
 
-  Socket& of(std::uint64_t key) {
-    Socket* known = find(key);
-    return known != nullptr ? *known : make(key);
-  }
+  [[gnu::noinline]] Socket& make(std::uint64_t key);
   Socket* find(std::uint64_t key) {
     Socket* recent = recent_[place(key)];
     if (recent != nullptr && recent->key == key) [[likely]]
@@ -113,19 +117,22 @@ class Sockets {
   // Of the socket that an event names by both: its address finds it from now on.
   std::uint64_t key_of(SockAddr sk, std::uint64_t cookie);
   void forget(Socket& socket);
+  bool full() const { return sockets_.size() >= kMaxSockets; }
+  // Whom to forget when it is: not used since it was here last (second chance).
+  Socket& least_used();
 
  private:
   // Asked for five times in a packet's life, about the few sockets that are busy.
   static constexpr std::size_t kRecent = 64;
   static std::size_t place(std::uint64_t key) { return (key >> 6 ^ key >> 12 ^ key) % kRecent; }
   [[gnu::noinline]] Socket* find_old(std::uint64_t key);
-  [[gnu::noinline]] Socket& make(std::uint64_t key);
 
   std::array<Socket*, kRecent> recent_{};
   boost::unordered_flat_map<std::uint64_t, Socket*> sockets_;
   boost::unordered_flat_map<std::uint64_t, Socket*> by_address_;  // those whose key is a cookie
   std::deque<Socket> storage_;
   std::vector<Socket*> free_;
+  std::size_t hand_ = 0;  // where least_used() goes on, in storage_
 };
 
 }  // namespace skbtrail::track

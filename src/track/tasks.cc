@@ -23,6 +23,7 @@ void Task::woken(Nanoseconds time, LiveLeg* leg) {
   if (sleep.slept_at != 0) leg->stages.set(Stage::blocked, sleep.slept_at);
   leg->blocked_call = sleep.slept_in;
   leg->rx.woken = pid;
+  if (woken_by.size() >= kMaxWaiting) let_older_half_go(woken_by, [](const LegRef&) {});
   woken_by.push_back(leg);
 }
 

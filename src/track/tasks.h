@@ -2,6 +2,7 @@
 // runs. Enough to say how a packet got from its socket to its reader.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -41,6 +42,10 @@ struct PendingCopy {
 };
 
 struct Task {
+  // Packets that wait for the task's next step. A call may send or read without end: when they are
+  // so many, the older half waits no longer.
+  static constexpr std::size_t kMaxWaiting = 4096;
+
   Pid pid = 0;
   std::string_view call;  // the system call it is in, "" outside
   std::int64_t call_nr = 0;
@@ -68,6 +73,14 @@ struct Task {
   std::vector<PendingCopy> copies;
   std::vector<LegRef> read;  // delivered, until the call returns
   std::vector<LegRef> sent;  // sent by this call, until its socket is known
+
+  // What waits for longest, of so many: visit(leg) of each, and they wait no longer.
+  template <class Visit>
+  static void let_older_half_go(std::vector<LegRef>& waiting, Visit visit) {
+    const auto half = waiting.begin() + static_cast<std::ptrdiff_t>(waiting.size() / 2);
+    std::for_each(waiting.begin(), half, visit);
+    waiting.erase(waiting.begin(), half);
+  }
 
   // A sched_waking of it; `leg`: by what that packet brought.
   void waking(Nanoseconds time, LiveLeg* leg);
