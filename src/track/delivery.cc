@@ -65,7 +65,7 @@ bool waits(std::string_view call) {
 void Delivery::forget_doings(Task& task) {
   settle(task.acked);
   finish_read(task, 0);
-  release_sent(task);
+  origins_.release_sent(task);
   task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
   task.call = {};
@@ -120,8 +120,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   Cpu& cpu = this->cpu(header.cpu);
   // What a task's backlog is answered with leaves in the task's name; of that the softirqs that
   // follow know nothing.
-  cpu.probed = in_task(header) ? kNoFlow : socket.flow;
-  cpu.took_another = false;
+  origins_.works_on(header.cpu, in_task(header) ? kNoFlow : socket.flow);
   if (probed.data_len == 0 && probed.leg != nullptr) {
     arrives(header, socket, *probed.leg, 0);
     probed.leg->rx.acked = true;
@@ -169,7 +168,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
     return take_over(socket(Sockets::key(event.skaddr)), leg->rx.socket);
   }
   if (event.protocol != kProtocolTcp && leg->rx.queued) leave(*leg);
-  if (event.protocol != kProtocolTcp) took_another(header.cpu);
+  if (event.protocol != kProtocolTcp) origins_.took_another(header.cpu);
   leg->stages.set_first(Stage::ready, header.time);
   leg->rx.ready = true;
   if (event.protocol == kProtocolTcp) {
@@ -342,7 +341,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   const bool discards = (event.flags & kMsgTrunc) != 0;
   const std::uint64_t copied = discards ? copied_bytes(task) : 0;
   if (event.protocol == kProtocolTcp) {
-    name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
+    origins_.name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
     commit(task, key);
   } else if (event.protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
@@ -647,7 +646,7 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   if (is_dead(event.prev_state)) {
     settle(task(event.prev_pid).acked);
     finish_read(task(event.prev_pid), 0);
-    release_sent(task(event.prev_pid));
+    origins_.release_sent(task(event.prev_pid));
     return tasks_.forget(event.prev_pid);
   }
   Task& leaving = task(event.prev_pid);
@@ -688,7 +687,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   }
   if (!task.read.empty()) finish_read(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);
-  release_sent(task);
+  origins_.release_sent(task);
   task.in_call = task.peeking = task.discarding = false;
   task.datagram_freed = task.another_freed = false;
   task.call = {};
@@ -696,84 +695,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   task.woken_early_at = 0;
 }
 
-// ------------------------------------------------------------------------------ sending
-
-void Delivery::sent(const EventHeader& header, LiveLeg& leg) {
-  Task& task = this->task(header);
-  leg.pid = header.pid;
-  if (!task.in_call) return;
-  leg.call = task.call;
-  leg.stages.set(Stage::send, task.call_entered);
-  legs_.hold(leg);
-  if (task.sent.size() >= Task::kMaxWaiting) [[unlikely]]
-    release_older(task);
-  task.sent.push_back(&leg);
-}
-
-void Delivery::queued(const EventHeader& header, LiveLeg& leg) {
-  cpu(header.cpu).queued[level(header)] = &leg;
-}
-
-// One that sends this for the last tcp_probe, or for a packet behind it that has none: a SYN, say,
-// whose end comes next (consume_skb() in tcp_rcv_state_process(), net/ipv4/tcp_input.c).
-void Delivery::answers(CpuId id, LiveLeg& leg) {
-  Cpu& cpu = this->cpu(id);
-  if (cpu.probed == kNoFlow || cpu.took_another) return;
-  leg.flow = cpu.probed;
-  leg.tx.answer = true;
-  cpu.answer = &leg;
-}
-
-void Delivery::done_with_another(CpuId id) {
-  Cpu& cpu = this->cpu(id);
-  cpu.took_another = true;
-  LiveLeg* leg = cpu.answer.even_ended();
-  cpu.answer = LegRef();
-  if (leg == nullptr) return;
-  leg->flow = kNoFlow;
-  leg->tx.answer = false;
-  // Its receiver on this machine has been told.
-  for (LiveLeg* next = leg->head->tail; next != leg; next = next->previous) {
-    if (!next->stages.has(Stage::proto)) next->flow = kNoFlow;
-  }
-}
-
-void Delivery::retransmitted(const EventHeader& header, const TcpRetransmitSkb& event) {
-  if (event.err.value_or(0) != 0) return;  // nothing was sent
-  Cpu& cpu = this->cpu(header.cpu);
-  LegRef& last = cpu.queued[level(header)];
-  LiveLeg* leg = last.even_ended();
-  last = LegRef();
-  if (leg == nullptr) return;
-  if (cpu.answer.even_ended() == leg) cpu.answer = LegRef();
-  leg->retransmit = true;
-  // A segment is sent as a clone, whose place is right behind it as long as it waits to be
-  // acknowledged (struct sk_buff_fclones, include/linux/skbuff.h): what was sent from there before
-  // was the same segment. One that was cut off a longer one in between has another place, and one
-  // whose clone is still in use, at the receiver of a veth, too.
-  constexpr std::uint64_t kFarthestClone = 1024;
-  const std::uint64_t behind =
-      static_cast<std::uint64_t>(leg->skbaddr) - static_cast<std::uint64_t>(event.skbaddr);
-  const bool is_its_clone = behind > 0 && behind < kFarthestClone;
-  if (is_its_clone && legs_.gaps() == 0) leg->repeats = leg->tx.before;
-  // By its addresses: before 6.12 sockets are known by their cookies, which it does not have.
-  leg->flow = flows_.id(
-      {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)});
-}
-
-void Delivery::release_older(Task& task) {
-  Task::let_older_half_go(task.sent, [this](const LegRef& ref) {
-    if (LiveLeg* leg = ref.even_ended(); leg != nullptr) legs_.release(*leg);
-  });
-}
-
-void Delivery::release_sent(Task& task) {
-  for (const LegRef& ref : task.sent) {
-    LiveLeg* leg = ref.even_ended();
-    if (leg != nullptr) legs_.release(*leg);
-  }
-  task.sent.clear();
-}
+// ------------------------------------------------------------------------------ what is known
 
 std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
   if (!in_task(header)) return std::nullopt;
@@ -787,24 +709,9 @@ Receiver::Connected Delivery::connection(SockAddr sk) {
                            : Receiver::Connected{socket->flow, socket->device};
 }
 
-// The call's own socket is named after all its packets have left.
-void Delivery::send_length(const EventHeader& header, const SockSendLength& event) {
-  Task& task = this->task(header);
-  name_sent(task, flow_of(event.sk));
-}
-
-void Delivery::name_sent(Task& task, FlowId flow) {
-  if (flow == kNoFlow) return;
-  for (const LegRef& ref : task.sent) {
-    LiveLeg* leg = ref.even_ended();
-    if (leg != nullptr && leg->flow == kNoFlow) leg->flow = flow;
-  }
-}
-
 void Delivery::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
-  cpu.ready = cpu.answer = cpu.queued[0] = cpu.queued[1] = LegRef();
-  cpu.probed = kNoFlow;
+  cpu.ready = LegRef();
   settle(cpu.acked);
 }
 
@@ -814,7 +721,7 @@ void Delivery::finish() {
     settle(task.acked);
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
     finish_read(task, 0);
-    release_sent(task);
+    origins_.release_sent(task);
   });
 }
 

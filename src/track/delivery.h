@@ -34,6 +34,7 @@
 #include "track/context.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
+#include "track/origin.h"
 #include "track/per_cpu.h"
 #include "track/receive.h"
 #include "track/socket.h"
@@ -60,7 +61,8 @@ struct DeliveryCounters {
 
 class Delivery {
  public:
-  Delivery(LegTable& legs, Flows& flows) : legs_(legs), flows_(flows) {}
+  Delivery(LegTable& legs, Flows& flows, Origins& origins)
+      : legs_(legs), flows_(flows), origins_(origins) {}
 
   // A socket takes the bytes of the packets that were probed.
   void received(const EventHeader& header, const Receiver::Probed& probed, const TcpProbe& event);
@@ -76,7 +78,10 @@ class Delivery {
   // It frees a datagram that it has read and that is no packet here, or a clone of one.
   void read_another(const EventHeader& header) { task(header).another_freed = true; }
   void recv_length(const EventHeader& header, const SockRecvLength& event);
-  void send_length(const EventHeader& header, const SockSendLength& event);
+  // A call's own socket, named behind all that it sent.
+  void send_length(const EventHeader& header, const SockSendLength& event) {
+    origins_.name_sent(task(header), flow_of(event.sk));
+  }
   // A task took bytes of that socket: by copies that wait to be counted, or by splice().
   void space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event);
   // By the task of that name, or on top of it.
@@ -87,20 +92,8 @@ class Delivery {
   void call_entered(const EventHeader& header, const EnteredCall& call);
   void call_returned(const EventHeader& header, std::int64_t ret);
 
-  // A packet was queued to a device.
-  void queued(const EventHeader& header, LiveLeg& leg);
-  // It was a retransmission: __tcp_retransmit_skb() (net/ipv4/tcp_output.c, 4.16 to 6.18) says so
-  // when tcp_transmit_skb() has returned, so it is the last that its CPU queued in this context.
-  void retransmitted(const EventHeader& header, const TcpRetransmitSkb& event);
-  // A packet leaves in a task's name: who sends, in which call.
-  void sent(const EventHeader& header, LiveLeg& leg);
-  // A packet leaves in a softirq: an answer to what its CPU received last, as far as known.
-  void answers(CpuId id, LiveLeg& leg);
-  bool is_at_work(CpuId id) { return cpu(id).probed != kNoFlow; }
-  // That CPU's softirq has come to a packet that has no tcp_probe.
-  void took_another(CpuId id) { cpu(id).took_another = true; }
-  // It has done with one: what it sent last may have been for that one.
-  [[gnu::noinline]] void done_with_another(CpuId id);
+  // A packet leaves in the task's name.
+  void sent(const EventHeader& header, LiveLeg& leg) { origins_.sent(header, task(header), leg); }
   Receiver::Connected connection(SockAddr sk);
   // When the call began that the event lies in; nothing in interrupts, and where no call is known.
   std::optional<Nanoseconds> call_begun(const EventHeader& header);
@@ -108,8 +101,8 @@ class Delivery {
   // The stack goes on to something else: a waking from here on is not the last packet's doing.
   void moves_on(const EventHeader& header) {
     Cpu& cpu = this->cpu(header.cpu);
-    cpu.ready = cpu.answer = LegRef();
-    cpu.probed = kNoFlow;
+    cpu.ready = LegRef();
+    origins_.moves_on(header.cpu);
     settle(in_task(header) ? task(header).acked : cpu.acked);
   }
   void on_loss(CpuId id);
@@ -119,13 +112,10 @@ class Delivery {
  private:
   FlowId flow_of(SockAddr sk) { return connection(sk).flow; }
   struct Cpu {
-    std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe, and ...
-    LegRef queued[2];                  // ... the last one queued: in a task, in a softirq
-    LegRef ready;               // whose data made a socket ready: the next waking is its doing
-    LegRef acked;               // the last segment without data, by a softirq
-    FlowId probed = kNoFlow;    // of the last tcp_probe, by a softirq
-    bool took_another = false;  // a packet that has none, since then
-    LegRef answer;              // the last packet that was sent for the former
+    std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe: in a task, in a
+                                       // softirq
+    LegRef ready;  // whose data made a socket ready: the next waking is its doing
+    LegRef acked;  // the last segment without data, by a softirq
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
@@ -176,9 +166,6 @@ class Delivery {
                                         LiveLeg& named);
   void deliver(LiveLeg& leg, Task& task, const Taking& taking);
   [[gnu::noinline]] void remember_head(const LiveLeg& leg);
-  void name_sent(Task& task, FlowId flow);
-  void release_sent(Task& task);
-  [[gnu::noinline]] void release_older(Task& task);
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
   void has_read(LiveLeg& leg, Nanoseconds returned);
   [[gnu::noinline]] void finish_older_reads(Task& task);
@@ -188,6 +175,7 @@ class Delivery {
 
   LegTable& legs_;
   Flows& flows_;
+  Origins& origins_;
   Tasks tasks_;
   Sockets sockets_;
   PerCpu<Cpu> cpus_;

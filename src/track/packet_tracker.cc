@@ -57,7 +57,8 @@ PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const Syscall
       legs_(sink),
       receiver_(legs_, devices, stacked_, flows, events.start_xmit),
       sender_(legs_, devices, stacked_, events.start_xmit),
-      delivery_(legs_, flows) {}
+      origins_(legs_, flows),
+      delivery_(legs_, flows, origins_) {}
 
 void PacketTracker::subscribe(stream::Dispatcher& dispatcher) {
   subscribe_to<IrqHandlerEntry, IrqHandlerExit, SoftirqRaise, SoftirqEntry, SoftirqExit, NapiPoll,
@@ -157,9 +158,9 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
   receiver_.processed(header, from);
-  const bool at_work = delivery_.is_at_work(header.cpu);
+  const bool at_work = origins_.is_at_work(header.cpu);
   if (from != nullptr && receiver_.forwards(header, *from, device, event.len, at_work)) {
-    delivery_.took_another(header.cpu);
+    origins_.took_another(header.cpu);
     LiveLeg& leg = legs_.go_on(*from, header, LegDirection::tx, device, event.len);
     legs_.close(*from, Outcome::forwarded);
     return sender_.queued(leg, header, device);
@@ -169,11 +170,11 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   if (in_task(header)) {
     delivery_.sent(header, leg);
   } else {
-    delivery_.answers(header.cpu, leg);
+    origins_.answers(header.cpu, leg);
     const Nanoseconds softirq = receiver_.context(header.cpu).softirq_began();
     if (softirq != 0) leg.stages.set(Stage::send, softirq);
   }
-  delivery_.queued(header, leg);
+  origins_.queued(header, leg);
 }
 void PacketTracker::on(const EventHeader& header, const QdiscEnqueue& event) {
   sender_.enqueue(header, event);
@@ -195,7 +196,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   sender_.sees_frees();
   const bool waited = received && leg->rx.waiting;
-  if (waited && !in_task(header)) delivery_.done_with_another(header.cpu);
+  if (waited && !in_task(header)) origins_.done_with_another(header.cpu);
   receiver_.processed(header, received ? leg : nullptr);
   if (received) leg->freed = header.time;
   if (leg == nullptr) {
@@ -241,7 +242,7 @@ bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t
 void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
-  if (received && leg->rx.waiting && !in_task(header)) delivery_.done_with_another(header.cpu);
+  if (received && leg->rx.waiting && !in_task(header)) origins_.done_with_another(header.cpu);
   receiver_.processed(header, received ? leg : nullptr);
   if (leg == nullptr) {
     if (!segment_dropped(header, event)) ++unknown_ends_;
@@ -290,7 +291,7 @@ void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
 }
 
 void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event) {
-  delivery_.retransmitted(header, event);
+  origins_.retransmitted(header, event);
 }
 
 void PacketTracker::on(const EventHeader& header, const SkDataReady& event) {
@@ -332,7 +333,7 @@ void PacketTracker::on(const EventHeader& header, const SockRecvLength& event) {
 void PacketTracker::on(const EventHeader& header, const InetSockSetState& event) {
   // In that state it has just had a tcp_probe (tcp_v4_do_rcv(), net/ipv4/tcp_ipv4.c).
   const bool has_no_probe = event.oldstate != kTcpEstablished && !in_task(header);
-  if (has_no_probe) delivery_.done_with_another(header.cpu);
+  if (has_no_probe) origins_.done_with_another(header.cpu);
   receiver_.state_changed(header, event, delivery_.connection(event.skaddr),
                           delivery_.call_begun(header));
   delivery_.closed(header, event, comms_.name(header.pid));
@@ -392,6 +393,7 @@ void PacketTracker::on_loss(const LossWindow& window) {
   legs_.on_loss(window);
   receiver_.on_loss(window.cpu);
   sender_.on_loss(window.cpu);
+  origins_.on_loss(window.cpu);
   delivery_.on_loss(window.cpu);
 }
 

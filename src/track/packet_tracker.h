@@ -2,8 +2,9 @@
 //
 // Every event goes to the parts it concerns, in the order in which they are named here: what runs
 // on its CPU (NetRxContext), who receives (Receiver), who sends (Sender), sockets and tasks
-// (Delivery). They share the table of living packets (LegTable), which hands each one to the sink
-// when it has ended. What every rule rests on stands in those files.
+// (Delivery), whose a sent packet is (Origins). They share the table of living packets (LegTable),
+// which hands each one to the sink when it has ended. What every rule rests on stands in those
+// files.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include "track/free_places.h"
 #include "track/leg_table.h"
 #include "track/names.h"
+#include "track/origin.h"
 #include "track/receive.h"
 #include "track/run_sink.h"
 #include "track/send.h"
@@ -129,6 +131,7 @@ class PacketTracker {
   LegTable legs_;
   Receiver receiver_;
   Sender sender_;
+  Origins origins_;
   Delivery delivery_;
   DeviceTraffic traffic_;
   std::uint64_t unknown_ends_ = 0;

@@ -1,0 +1,94 @@
+#include "track/origin.h"
+
+#include "track/context.h"
+
+namespace skbtrail::track {
+
+void Origins::sent(const EventHeader& header, Task& task, LiveLeg& leg) {
+  leg.pid = header.pid;
+  if (!task.in_call) return;
+  leg.call = task.call;
+  leg.stages.set(Stage::send, task.call_entered);
+  legs_.hold(leg);
+  if (task.sent.size() >= Task::kMaxWaiting) [[unlikely]]
+    release_older(task);
+  task.sent.push_back(&leg);
+}
+
+void Origins::queued(const EventHeader& header, LiveLeg& leg) {
+  cpus_[header.cpu].queued[level(header)] = &leg;
+}
+
+void Origins::answers(CpuId id, LiveLeg& leg) {
+  Cpu& cpu = cpus_[id];
+  if (cpu.probed == kNoFlow || cpu.took_another) return;
+  leg.flow = cpu.probed;
+  leg.tx.answer = true;
+  cpu.answer = &leg;
+}
+
+void Origins::done_with_another(CpuId id) {
+  Cpu& cpu = cpus_[id];
+  cpu.took_another = true;
+  LiveLeg* leg = cpu.answer.even_ended();
+  cpu.answer = LegRef();
+  if (leg == nullptr || cpu.probed == kNoFlow) return;  // the CPU has gone on since
+  leg->flow = kNoFlow;
+  leg->tx.answer = false;
+  // Its receiver on this machine has been told.
+  for (LiveLeg* next = leg->head->tail; next != leg; next = next->previous) {
+    if (!next->stages.has(Stage::proto)) next->flow = kNoFlow;
+  }
+}
+
+void Origins::retransmitted(const EventHeader& header, const TcpRetransmitSkb& event) {
+  if (event.err.value_or(0) != 0) return;  // nothing was sent
+  Cpu& cpu = cpus_[header.cpu];
+  LegRef& last = cpu.queued[level(header)];
+  LiveLeg* leg = last.even_ended();
+  last = LegRef();
+  if (leg == nullptr) return;
+  if (cpu.answer.even_ended() == leg) cpu.answer = LegRef();
+  leg->retransmit = true;
+  // A segment is sent as a clone, whose place is right behind it as long as it waits to be
+  // acknowledged (struct sk_buff_fclones, include/linux/skbuff.h): what was sent from there before
+  // was the same segment. One that was cut off a longer one in between has another place, and one
+  // whose clone is still in use, at the receiver of a veth, too.
+  constexpr std::uint64_t kFarthestClone = 1024;
+  const std::uint64_t behind =
+      static_cast<std::uint64_t>(leg->skbaddr) - static_cast<std::uint64_t>(event.skbaddr);
+  const bool is_its_clone = behind > 0 && behind < kFarthestClone;
+  if (is_its_clone && legs_.gaps() == 0) leg->repeats = leg->tx.before;
+  // By its addresses: before 6.12 sockets are known by their cookies, which it does not have.
+  leg->flow = flows_.id(
+      {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)});
+}
+
+void Origins::release_older(Task& task) {
+  Task::let_older_half_go(task.sent, [this](const LegRef& ref) {
+    if (LiveLeg* leg = ref.even_ended(); leg != nullptr) legs_.release(*leg);
+  });
+}
+
+void Origins::release_sent(Task& task) {
+  for (const LegRef& ref : task.sent) {
+    LiveLeg* leg = ref.even_ended();
+    if (leg != nullptr) legs_.release(*leg);
+  }
+  task.sent.clear();
+}
+
+void Origins::name_sent(Task& task, FlowId flow) {
+  if (flow == kNoFlow) return;
+  for (const LegRef& ref : task.sent) {
+    LiveLeg* leg = ref.even_ended();
+    if (leg != nullptr && leg->flow == kNoFlow) leg->flow = flow;
+  }
+}
+
+void Origins::on_loss(CpuId id) {
+  cpus_[id].queued[0] = cpus_[id].queued[1] = LegRef();
+  moves_on(id);
+}
+
+}  // namespace skbtrail::track

@@ -1,0 +1,72 @@
+// Whose a sent packet is.
+//
+// In a task it is the task's, and of the call that sends it; which socket that was the call's end
+// tells (sock_send_length), behind all its packets. In a softirq it is the answer to what its CPU
+// received last, as tcp_probe told, as long as nothing else was taken up since: a batch is received
+// whole, and then worked on packet by packet, of which some have no tcp_probe. Those show by what
+// comes behind their answers: a SYN, or what TIME_WAIT or a closed port answers, is freed
+// (consume_skb(), kfree_skb() in tcp_rcv_state_process() and tcp_v4_rcv(), net/ipv4, 6.1 to 6.18),
+// or the state of its connection changes. The last packet that was sent before that may be its
+// answer: then it is nobody's.
+#pragma once
+
+#include "event/tcp.h"
+#include "skbtrail/event.h"
+#include "track/flow.h"
+#include "track/leg_table.h"
+#include "track/per_cpu.h"
+#include "track/tasks.h"
+
+namespace skbtrail::track {
+
+class Origins {
+ public:
+  Origins(LegTable& legs, Flows& flows) : legs_(legs), flows_(flows) {}
+
+  // A packet was queued to a device.
+  void queued(const EventHeader& header, LiveLeg& leg);
+  // It was a retransmission: __tcp_retransmit_skb() (net/ipv4/tcp_output.c, 4.16 to 6.18) says so
+  // when tcp_transmit_skb() has returned, so it is the last that its CPU queued in this context.
+  void retransmitted(const EventHeader& header, const TcpRetransmitSkb& event);
+
+  // A packet leaves in a task's name.
+  void sent(const EventHeader& header, Task& task, LiveLeg& leg);
+  // The socket of what its call has sent.
+  void name_sent(Task& task, FlowId flow);
+  // Nobody will tell any more.
+  void release_sent(Task& task);
+
+  // A packet leaves in a softirq.
+  void answers(CpuId id, LiveLeg& leg);
+  // That CPU's softirq works on a segment of that connection, ...
+  void works_on(CpuId id, FlowId flow) {
+    Cpu& cpu = cpus_[id];
+    cpu.probed = flow;
+    cpu.took_another = false;
+    cpu.answer = LegRef();
+  }
+  bool is_at_work(CpuId id) { return cpus_[id].probed != kNoFlow; }
+  // ... on a packet that has no tcp_probe, ...
+  void took_another(CpuId id) { cpus_[id].took_another = true; }
+  // ... has worked on one: what it sent last may have been for that, ...
+  [[gnu::noinline]] void done_with_another(CpuId id);
+  // ... and receives the next.
+  void moves_on(CpuId id) { cpus_[id].probed = kNoFlow; }
+  void on_loss(CpuId id);
+
+ private:
+  struct Cpu {
+    LegRef queued[2];           // the last one, by level()
+    FlowId probed = kNoFlow;    // of the last tcp_probe in a softirq
+    bool took_another = false;  // since then
+    LegRef answer;              // the last packet that got that flow; null before one has
+  };
+
+  [[gnu::noinline]] void release_older(Task& task);
+
+  LegTable& legs_;
+  Flows& flows_;
+  PerCpu<Cpu> cpus_;
+};
+
+}  // namespace skbtrail::track
