@@ -45,6 +45,7 @@ class Stream {
       if (bytes[i] != pattern(at_++)) throw std::runtime_error("a read does not fit the stream");
     }
   }
+  void skip(std::uint64_t count) { at_ += count; }
   std::uint64_t at() const { return at_; }
 
  private:
@@ -67,6 +68,14 @@ std::int64_t take(CallLog& log, Stream& stream, const Fd& fd, std::size_t most, 
       log.take("recvfrom", [&] { return recv(fd.get(), bytes.data(), most, flags); });
   stream.check(bytes.data(), count);
   return count;
+}
+
+// The same, but that nobody gets to see it.
+void throw_away(CallLog& log, Stream& stream, const Fd& fd, std::size_t most) {
+  char nothing = 0;
+  const std::int64_t count =
+      log.take("recvfrom", [&] { return recv(fd.get(), &nothing, most, MSG_TRUNC); });
+  stream.skip(static_cast<std::uint64_t>(count));
 }
 
 void peek(CallLog& log, const Fd& fd, std::size_t most) {
@@ -354,6 +363,22 @@ TEST_F(LiveDelivery, a_peek_before_every_read) {
       });
 }
 
+TEST_F(LiveDelivery, bytes_that_are_thrown_away_between_reads) {
+  const VethEnds ends;
+  one_way(
+      "thrown away", ends.client, ends.server,
+      [&](CallLog& log, Stream& stream, const Fd& fd) {
+        for (int i = 0; i < 2000; ++i) send_all(log, stream, fd, 333);
+      },
+      [&](CallLog& log, const Fd& fd) {
+        Stream stream;
+        while (stream.at() < 2000 * 333) {
+          throw_away(log, stream, fd, 700);
+          if (stream.at() < 2000 * 333) take(log, stream, fd, 500);
+        }
+      });
+}
+
 TEST_F(LiveDelivery, read_readv_recvmsg_after_epoll_and_poll) {
   constexpr int kMessages = 2000;
   constexpr std::size_t kBytes = 200;
@@ -471,7 +496,7 @@ TEST_F(LiveDelivery, sendfile_sends_in_its_call) {
         while (stream.at() < kBytes) {
           const std::int64_t count = log.other(
               "sendfile64", [&] { return sendfile(fd.get(), file.get(), nullptr, 50'000); });
-          stream.next(static_cast<std::size_t>(count));
+          stream.skip(static_cast<std::uint64_t>(count));
         }
       },
       [&](CallLog& log, const Fd& fd) {
