@@ -25,12 +25,16 @@ bool are_headers(std::uint64_t bytes) {
   return bytes >= kLeastTcpHeaders && bytes <= kMostTcpHeaders;
 }
 // What a tcp_probe of an skb of that length counted: the event keeps 16 bits of it.
+constexpr std::uint32_t kDataLenWraps = 1U << 16;
 std::uint32_t whole_data_len(std::uint32_t received_len, std::uint32_t data_len) {
-  constexpr std::uint32_t kWrap = 1U << 16;
-  if (received_len < kWrap || received_len < data_len + kLeastTcpHeaders) return data_len;
+  if (received_len < kDataLenWraps || received_len < data_len + kLeastTcpHeaders) return data_len;
   const std::uint32_t whole =
-      data_len + (received_len - data_len - kLeastTcpHeaders) / kWrap * kWrap;
+      data_len + (received_len - data_len - kLeastTcpHeaders) / kDataLenWraps * kDataLenWraps;
   return are_headers(received_len - whole) ? whole : data_len;
+}
+// All that is in them: ihl and doff count words.
+bool are_words(std::uint64_t headers) {
+  return headers % 4 == 0;
 }
 bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
   data_len = whole_data_len(received_len, data_len);
@@ -52,6 +56,12 @@ bool comes_of_a_segment(const InetSockSetState& event) {
     default:
       return false;
   }
+}
+
+// So long a packet, and so much data: nothing else is in it.
+bool are_one(std::uint32_t received_len, std::uint32_t data_len) {
+  return received_len >= data_len && are_headers(received_len - data_len) &&
+         are_words(received_len - data_len);
 }
 
 // How long a task may keep its socket locked while packets wait for it, and how many may do so.
@@ -364,8 +374,10 @@ bool Receiver::may_be_of(const LiveLeg& leg, FlowId flow) {
 // Problem: the event has more data than the packet `first` can carry; whose? Those that came right
 // behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
 // headers of the same length, of whole words (ihl, doff) where IPsec has not padded them. Where
-// more than one number of packets does, headers as long as before. Uncertain where other flows wait
-// too and nothing tells whose is whose.
+// more than one number of packets does, headers as long as before. The event's 16 bits may have no
+// room for the sum (whole_data_len()): two segments of 64 KiB over lo seem to be one that lacks 53
+// bytes, which is not of whole words. Uncertain where other flows wait too and nothing tells whose
+// is whose.
 void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed) {
   candidates_.clear();
   const FlowId flow = track::flow_of(flows_, event);
@@ -379,19 +391,26 @@ void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
   });
   // The better the answer, the higher.
   const auto rank = [known = of(flow).headers](std::uint32_t headers) {
-    constexpr std::uint32_t kWord = 4;
-    return headers == known ? 3 : headers % kWord == 0 ? 2 : 1;
+    return headers == known ? 3 : are_words(headers) ? 2 : 1;
   };
   std::uint64_t sum = first.rx.stack_len;
   std::uint32_t shortest = first.rx.stack_len;
   std::size_t behind = 0, of_words = 0;
-  int best = 0;
+  // Where it can be of one packet, it is, unless the event has not said all.
+  const std::uint32_t of_one =
+      first.rx.stack_len - whole_data_len(first.rx.stack_len, event.data_len);
+  const bool may_be_one = are_headers(of_one);
+  int best = may_be_one ? rank(of_one) : 0;
   for (std::size_t packets = 2; packets <= candidates_.size() + 1; ++packets) {
     sum += candidates_[packets - 2]->rx.stack_len;
     shortest = std::min(shortest, candidates_[packets - 2]->rx.stack_len);
-    if (sum < event.data_len || (sum - event.data_len) % packets != 0) continue;
-    if (!are_headers((sum - event.data_len) / packets)) continue;
-    const auto headers = static_cast<std::uint32_t>((sum - event.data_len) / packets);
+    if (sum < event.data_len + packets * kLeastTcpHeaders) continue;
+    const std::uint64_t lacking =
+        (sum - event.data_len - packets * kLeastTcpHeaders) / kDataLenWraps * kDataLenWraps;
+    const std::uint64_t all_headers = sum - event.data_len - lacking;
+    if (all_headers % packets != 0 || !are_headers(all_headers / packets)) continue;
+    if (may_be_one && lacking == 0) continue;
+    const auto headers = static_cast<std::uint32_t>(all_headers / packets);
     if (headers > shortest) continue;  // one of them has less
     const int its = rank(headers);
     if (its > 1) ++of_words;
@@ -399,6 +418,7 @@ void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
     best = its;
     behind = packets - 1;
     probed.headers = headers;
+    probed.data_len = static_cast<std::uint32_t>(event.data_len + lacking);
   }
   if (of_words == 1 && flow != kNoFlow) of(flow).headers = probed.headers;
   probed.coalesced = std::span(candidates_).first(behind);
@@ -508,12 +528,15 @@ Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& eve
     take_waiting(event, probed);
     leg = probed.leg;
   }
-  if (leg != nullptr) probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
+  if (leg != nullptr && probed.coalesced.empty()) {
+    probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
+  }
   cpu.current[level(header)] = leg;
   cpu.announced[level(header)] = LegRef();
-  const bool too_much = leg != nullptr && leg->rx.stack_len < event.data_len + kLeastTcpHeaders;
-  if (too_much && in_task(header) && probed.coalesced.empty())
+  if (leg != nullptr && in_task(header) && probed.coalesced.empty() &&
+      !are_one(leg->rx.stack_len, probed.data_len)) {
     coalesced_behind(*leg, event, probed);
+  }
   // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
   if (!probed.coalesced.empty() && leg->rx.stack_len == probed.headers) {
     cpu.current[level(header)] = probed.coalesced.front();

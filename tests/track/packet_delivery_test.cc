@@ -531,6 +531,38 @@ TEST_F(PacketDelivery, the_backlog_coalesces_whole_segments_with_a_short_one) {
 
 // Nine segments with headers of 44 bytes would have as many bytes as those ten. Once it is known
 // how long the connection's headers are, that is no question.
+// As over lo: segments of 64 KiB, of which tcp_probe tells the sum as far as it fits into 16 bits.
+TEST_F(PacketDelivery, the_backlog_coalesces_more_than_tcp_probe_can_say) {
+  constexpr std::uint32_t kBytes = 65535 - kHeaders;
+  enter(50);
+  Nanoseconds start = 100;
+  std::uint64_t next = 1;
+  for (const std::uint32_t segments : {1U, 2U, 3U, 5U}) {
+    for (const std::uint32_t last : {kBytes, 20'000U}) {
+      const std::uint64_t first = next;
+      const std::uint32_t bytes = (segments - 1) * kBytes + last;
+      for (std::uint32_t i = 0; i < segments; ++i) {
+        stack(start + i, skb(next++), i + 1 < segments ? kBytes : last);
+      }
+      tracker.on(reader(start + 100), probe(skb(first), bytes));
+      tracker.on(reader(start + 101), ready(kTcp));
+      copy(start + 200, skb(first), static_cast<std::int32_t>(bytes - 1));
+      recv_length(start + 210, static_cast<std::int32_t>(bytes - 1));
+      EXPECT_EQ(recorder.packets.size(), first - 1) << "no call has returned";
+      exit(start + 220, bytes - 1);
+      EXPECT_EQ(recorder.packets.size(), next - 2) << segments << ": a byte of the last is left";
+      enter(start + 230);
+      copy(start + 240, skb(first), 1);
+      recv_length(start + 250, 1);
+      exit(start + 260, 1);
+      EXPECT_EQ(recorder.packets.size(), next - 1) << segments;
+      enter(start + 270);
+      start += 1000;
+    }
+  }
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
 TEST_F(PacketDelivery, the_backlog_coalesces_segments_with_headers_as_before) {
   const std::array<std::uint8_t, 16> address{2, 0, 80, 0, 10, 0, 0, 1};  // AF_INET, 10.0.0.1
   const auto coalesced = [&](Nanoseconds time, std::uint64_t from, std::uint32_t last) {

@@ -573,7 +573,13 @@ class Oracle {
   }
   bool fits(const Way& way, std::uint32_t data_len) const {
     const std::uint32_t len = at(way.received).len;
-    return len >= data_len + 40 && len <= data_len + 120;
+    const std::uint64_t data = data_of(len, 1, data_len);
+    return len >= data + 40 && len <= data + 120;
+  }
+  // So much is in so many packets of that length together, of which tcp_probe tells 16 bits.
+  static std::uint64_t data_of(std::uint64_t len, std::uint64_t packets, std::uint32_t told) {
+    if (len < told + 40 * packets) return told;
+    return told + (len - told - 40 * packets) / 65536 * 65536;
   }
 
   // Segments that came while a task had locked the socket wait in its backlog as one skb, the
@@ -602,8 +608,10 @@ class Oracle {
         parts.push_back(*next);
         len += stack.len;
         const std::uint64_t count = parts.size();
-        if (len < at(i).len + 40 * count || len > at(i).len + 120 * count) continue;
-        if ((len - at(i).len) % count != 0) continue;
+        const std::uint64_t data = data_of(len, count, at(i).len);
+        if (len < data + 40 * count || len > data + 120 * count) continue;
+        if ((len - data) % count != 0) continue;
+        if (data == at(i).len && count > 1 && fits(**first, at(i).len)) continue;
         if (head != nullptr || !any_without_data(parts, header_of(parts, i))) sums.push_back(parts);
       }
       if (sums.empty()) continue;
@@ -627,7 +635,7 @@ class Oracle {
   std::uint64_t header_of(const std::vector<Way*>& parts, Index i) const {
     std::uint64_t len = 0;
     for (const Way* part : parts) len += at(part->received).len;
-    return (len - at(i).len) / parts.size();
+    return (len - data_of(len, parts.size(), at(i).len)) / parts.size();
   }
   bool any_without_data(const std::vector<Way*>& parts, std::uint64_t header) const {
     return std::any_of(parts.begin(), parts.end(),
@@ -636,7 +644,12 @@ class Oracle {
 
   void probe(Index i) {
     Way* way = probed(i);
-    if (at(i).len > 0 && (way == nullptr ? in_task(at(i)) : !fits(*way, at(i).len))) {
+    const auto may_be_more = [&] {
+      const std::uint32_t len = at(way->received).len;
+      return in_task(at(i)) && (len - data_of(len, 1, at(i).len)) % 4 != 0;
+    };
+    const bool any = at(i).len > 0 || (way != nullptr && at(way->received).len >= 65536);
+    if (any && (way == nullptr ? in_task(at(i)) : !fits(*way, at(i).len) || may_be_more())) {
       way = coalesced(i, way);
     } else if (way == nullptr && !at(i).skb) {
       way = backlogged(i, at(i).cookie);
@@ -644,7 +657,7 @@ class Oracle {
     processed(i, way);
     if (way == nullptr) return;
     way->stages.emplace(Stage::proto, i);
-    if (at(i).len == 0) {
+    if (at(i).len == 0 && data_of(at(way->received).len, 1, 0) == 0) {
       way->outcome = dropped_behind(i, *at(way->birth).skb) ? Outcome::dropped : Outcome::acked;
       for (auto held = holders_.begin(); held != holders_.end(); ++held) {
         if (&ways_[held->second] != way) continue;
@@ -655,10 +668,15 @@ class Oracle {
     }
     // The first of a backlog has its own bytes only, and comes before the others.
     const auto others = arrived_.find(i);
-    std::uint32_t own = at(i).len;
-    if (others != arrived_.end()) {
-      for (const std::size_t other : others->second) own -= ways_[other].data_len;
+    std::uint64_t len = at(way->received).len;
+    std::uint32_t behind = 0;
+    const std::size_t count = others == arrived_.end() ? 0 : others->second.size();
+    for (std::size_t other = 0; other < count; ++other) {
+      const Way& part = ways_[others->second[other]];
+      len += at(part.received).len;
+      behind += part.data_len;
     }
+    const auto own = static_cast<std::uint32_t>(data_of(len, 1 + count, at(i).len)) - behind;
     arrives(i, *way, own);
     if (own == 0) {
       std::erase_if(holders_, [&](const auto& held) { return &ways_[held.second] == way; });
