@@ -36,7 +36,7 @@ class CpuWays {
  private:
   struct Key {
     std::uint32_t arrived = 0, stack = 0, reader = 0;  // 0: nobody, else the CPU + 1
-    // A capture has at most 2^16 CPUs (tracedat::kMaxCpus).
+    // A capture has at most 8,192 CPUs (tracedat::kMaxCpus): each number fits into 20 bits.
     std::uint64_t packed() const {
       return std::uint64_t{arrived} << 40 | std::uint64_t{stack} << 20 | reader;
     }

@@ -6,15 +6,15 @@
 
 namespace skbtrail::track {
 
-DeviceId Devices::find_or_add(Text text, Nanoseconds now) {
+DeviceId Devices::find_or_add(Text text) {
   const std::string_view name = text.view();
   const std::string_view bytes = text.bytes();
-  const DeviceId id = name.empty() ? kNoDevice : find_or_add_name(name, now);
+  const DeviceId id = name.empty() ? kNoDevice : find_or_add_name(name);
   recent_[place(bytes)] = {Bytes(bytes), id};
   return id;
 }
 
-DeviceId Devices::find_or_add_name(std::string_view name, Nanoseconds now) {
+DeviceId Devices::find_or_add_name(std::string_view name) {
   const auto found = ids_.find(name);
   if (found != ids_.end()) return found->second;
   // 65,535 names are more than any machine has: a file with more is damaged, the rest share one
@@ -23,7 +23,6 @@ DeviceId Devices::find_or_add_name(std::string_view name, Nanoseconds now) {
   const DeviceId id{static_cast<std::uint16_t>(names_.size())};
   const std::string_view kept = storage_.emplace_back(name);
   names_.push_back(is_printable(kept) ? kept : storage_.emplace_back(printable(kept)));
-  first_seen_.push_back(now);
   ids_.emplace(kept, id);
   return id;
 }

@@ -24,24 +24,23 @@ inline constexpr DeviceId kNoDevice{0};  // its name is ""
 // thread may ask for the name of an id that it was told of.
 class Devices {
  public:
-  Devices() : first_seen_{0} { names_.push_back(""); }
+  Devices() { names_.push_back(""); }
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
   // Asked for every packet event, nearly always about one of a few names: a comparison of all bytes
   // with those that were last seen in their place answers without looking for their end and without
   // hashing them.
-  DeviceId id(Text name, Nanoseconds now = 0) {
+  DeviceId id(Text name) {
     const std::string_view bytes = name.bytes();
     const Recent& recent = recent_[place(bytes)];
     if (recent.bytes == Bytes(bytes) && bytes.size() <= Bytes::kMost) [[likely]]
       return recent.id;
-    return find_or_add(name, now);
+    return find_or_add(name);
   }
 
   // As it can be printed (base/printable.h).
   std::string_view name(DeviceId id) const { return names_[static_cast<std::size_t>(id)]; }
-  Nanoseconds first_seen(DeviceId id) const { return first_seen_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return names_.size(); }
 
  private:
@@ -86,13 +85,12 @@ class Devices {
     Bytes bytes;  // at first of the name of kNoDevice
     DeviceId id = kNoDevice;
   };
-  [[gnu::noinline]] DeviceId find_or_add(Text name, Nanoseconds now);
-  DeviceId find_or_add_name(std::string_view name, Nanoseconds now);
+  [[gnu::noinline]] DeviceId find_or_add(Text name);
+  DeviceId find_or_add_name(std::string_view name);
 
   std::array<Recent, kPlaces> recent_{};
   boost::unordered_flat_map<std::string_view, DeviceId> ids_;
   AppendOnly<std::string_view> names_;
-  std::vector<Nanoseconds> first_seen_;
   std::deque<std::string> storage_;
 };
 

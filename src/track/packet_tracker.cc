@@ -85,7 +85,7 @@ void PacketTracker::subscribe(stream::Dispatcher& dispatcher) {
 // ------------------------------------------------------------------------------ NET_RX
 
 void PacketTracker::on(const EventHeader& header, const IrqHandlerEntry& event) {
-  const std::string_view handler = handlers_.name(handlers_.id(event.handler, header.time));
+  const std::string_view handler = handlers_.name(handlers_.id(event.handler));
   receiver_.context(header.cpu).on(header, IrqHandlerEntry{event.irq, handler});
 }
 void PacketTracker::on(const EventHeader& header, const IrqHandlerExit& event) {
@@ -141,7 +141,7 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   delivery_.moves_on(header);
-  const DeviceId device = devices_.id(event.device, header.time);
+  const DeviceId device = devices_.id(event.device);
   traffic_.received(device, event.len);
   const LiveLeg& leg = receiver_.stack(header, event, device);
   if (runs_ != nullptr) [[unlikely]]
@@ -151,7 +151,7 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) 
 // ------------------------------------------------------------------------------ send
 
 void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
-  const DeviceId device = devices_.id(event.device, header.time);
+  const DeviceId device = devices_.id(event.device);
   traffic_.sent(device, event.len);
   const LegTable::Found found = legs_.find(event.skbaddr);
   if (sender_.is_stacked(header, found, event.skbaddr, device, event.len)) return;

@@ -28,7 +28,7 @@ void PollStats::on(const EventHeader& header, const SoftirqExit& event) {
 }
 
 void PollStats::on(const EventHeader& header, const NapiPoll& event) {
-  const auto device = static_cast<std::size_t>(names_.id(event.device, header.time));
+  const auto device = static_cast<std::size_t>(names_.id(event.device));
   if (device >= by_device_.size()) [[unlikely]]
     by_device_.resize(device + 1);
   PollCounts& counts = by_device_[device];

@@ -174,7 +174,7 @@ void Receiver::hand_on(LiveLeg& leg) {
 void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
                          VlanTag vlan) {
   Cpu& cpu = this->cpu(header.cpu);
-  const DeviceId id = devices_.id(device, header.time);
+  const DeviceId id = devices_.id(device);
   LiveLeg* leg = legs_.find(address).leg;
   if (leg != nullptr && leaves_tunnel(*leg, id, len)) {
     cpu.context.receive(header);
@@ -245,7 +245,7 @@ void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive&
 LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, Text device,
                                std::uint32_t len, VlanTag vlan) {
   Cpu& cpu = this->cpu(header.cpu);
-  const DeviceId id = devices_.id(device, header.time);
+  const DeviceId id = devices_.id(device);
   LiveLeg* leg = legs_.find(address).leg;
   if (leg != nullptr && leg->direction == LegDirection::rx) {
     // netif_rx_entry and netif_rx tell of the same skb.

@@ -163,7 +163,7 @@ void ReceiveHunks::received(const EventHeader& header, const NetRxContext& run,
   HunkPacket& packet = hunk.data.packets.emplace_back();
   packet.skbaddr = event.skbaddr;
   packet.len = event.len;
-  packet.device = devices_.id(event.device, header.time);
+  packet.device = devices_.id(event.device);
   packet.received = header.time;
 }
 
@@ -177,8 +177,7 @@ void ReceiveHunks::polled(const EventHeader& header, const NetRxContext& run,
   ReceiveHunk& data = hunk.data;
   if (data.root == Root::task) data.root = Root::busy_poll;
   add_step(hunk, true, data.polls.size());
-  data.polls.push_back(
-      {header.time, devices_.id(event.device, header.time), event.work, event.budget});
+  data.polls.push_back({header.time, devices_.id(event.device), event.work, event.budget});
   if (outside) end(cpu, header.time);
 }
 

@@ -138,7 +138,7 @@ void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
   Cpu& cpu = this->cpu(header.cpu);
   auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || leg->direction != LegDirection::tx) {
-    leg = take_segment(cpu, event.skbaddr, devices_.id(event.device, header.time), event.len);
+    leg = take_segment(cpu, event.skbaddr, devices_.id(event.device), event.len);
     segment = true;
   }
   // Pushed even when nobody queued it: its net_dev_xmit must not meet another packet's start.
@@ -176,7 +176,7 @@ void Sender::xmit(const EventHeader& header, const NetDevXmit& event) {
     // lo and veth: the receiver has it already.
     if (leg != nullptr && leg->direction == LegDirection::rx) leg = leg->previous;
     if (leg == nullptr) {
-      leg = take_segment(cpu, event.skbaddr, devices_.id(event.device, header.time), event.len);
+      leg = take_segment(cpu, event.skbaddr, devices_.id(event.device), event.len);
       segment = true;
     }
     if (leg != nullptr && leg->alive) return accepted(header, *leg, segment, event.rc);

@@ -15,23 +15,22 @@ namespace {
 std::string in_event(const std::string& name, std::string_view behind = {}) {
   return name + '\0' + std::string(behind);
 }
-DeviceId id(Devices& devices, std::string_view bytes, Nanoseconds now = 0) {
-  return devices.id(bytes, now);
+DeviceId id(Devices& devices, std::string_view bytes) {
+  return devices.id(bytes);
 }
 
 TEST(Devices, are_numbered_as_they_turn_up) {
   Devices devices;
   EXPECT_EQ(id(devices, ""), kNoDevice);
   EXPECT_EQ(id(devices, in_event("")), kNoDevice);
-  EXPECT_EQ(id(devices, in_event("lo"), 10), DeviceId{1});
-  EXPECT_EQ(id(devices, in_event("eth0"), 20), DeviceId{2});
-  EXPECT_EQ(id(devices, in_event("lo"), 30), DeviceId{1});
-  EXPECT_EQ(id(devices, "eth0", 40), DeviceId{2});
-  EXPECT_EQ(id(devices, in_event("eth0", "junk"), 50), DeviceId{2});
+  EXPECT_EQ(id(devices, in_event("lo")), DeviceId{1});
+  EXPECT_EQ(id(devices, in_event("eth0")), DeviceId{2});
+  EXPECT_EQ(id(devices, in_event("lo")), DeviceId{1});
+  EXPECT_EQ(id(devices, "eth0"), DeviceId{2});
+  EXPECT_EQ(id(devices, in_event("eth0", "junk")), DeviceId{2});
   EXPECT_EQ(id(devices, in_event("", "junk")), kNoDevice);
   EXPECT_EQ(devices.size(), 3U);
   EXPECT_EQ(devices.name(DeviceId{2}), "eth0");
-  EXPECT_EQ(devices.first_seen(DeviceId{2}), 20U);
 }
 
 TEST(Devices, have_names_that_can_be_printed) {
