@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "cli/no_match.h"
+#include "cli/packet_wakeups.h"
 #include "cli/packet_walk.h"
 #include "cli/run_verb.h"
 #include "cli/sched_walk.h"
@@ -94,36 +95,21 @@ Result<Options> read_options(const Parsed& parsed) {
   return options;
 }
 
-// Which wakeups were for packets.
-class WakeupSink : public track::PacketSink {
- public:
-  void packet(const track::Packet& packet) override {
-    for (const track::Leg* leg = packet.first; leg != nullptr; leg = leg->next) {
-      const Nanoseconds wake = leg->stages[track::Stage::wake];
-      if (wake == 0 || leg->pid == 0) continue;
-      const auto [known, is_new] = wakeups_.emplace(std::pair(leg->pid, wake), packet.id);
-      if (!is_new) known->second = std::min(known->second, packet.id);
-    }
-  }
-  const report::PacketWakeups& wakeups() const { return wakeups_; }
-
- private:
-  report::PacketWakeups wakeups_;
-};
-
 bool has_packets(const stream::EventCatalog& catalog) {
   return catalog.find(NetifReceiveSkb::name) != nullptr && has_wakeups(catalog);
 }
 
-void count_wakeups(track::SchedStats& stats, const report::PacketWakeups& wakeups) {
-  boost::unordered_flat_map<Pid, std::vector<track::SchedTask*>> tasks;
-  for (track::SchedTask& task : stats.tasks()) tasks[task.life->pid].push_back(&task);
-  for (const auto& [wakeup, packet] : wakeups) {
-    const auto& [pid, time] = wakeup;
-    for (track::SchedTask* task : tasks[pid]) {
-      if (time >= task->life->begin && time <= task->life->end) ++task->woken_by_packets;
-    }
+// All that is said of tasks rests on this one event.
+Result<void> check_switches(const stream::Trace& trace, const stream::Dispatcher& events) {
+  const auto missing = events.missing().find(
+      fmt::format("{}:{}", SchedSwitch::name.system, SchedSwitch::name.event));
+  if (missing == events.missing().end()) return {};
+  if (missing->second.empty()) {
+    return fail(ErrorKind::unsupported,
+                "{} has no sched:sched_switch: record with the profile net or sched",
+                trace.file().path());
   }
+  return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(), printable(missing->second));
 }
 
 void tell_unmatched(const report::SchedChoice& choice, const track::SchedStats& stats,
@@ -137,17 +123,18 @@ void tell_unmatched(const report::SchedChoice& choice, const track::SchedStats& 
 }
 
 Result<int> write_timehist(stream::Trace& trace, const Options& options) {
-  WakeupSink wakeups;
-  // A line names the packet that woke its task, and is printed before that packet has ended: a walk
-  // of its own.
-  if (options.packets && has_packets(trace.catalog())) PacketWalk(trace, wakeups).run();
+  PacketWakeups wakeups(trace);
+  const bool packets = options.packets && has_packets(trace.catalog());
   const track::TaskStates states = task_states(trace.catalog());
   track::Kinship kinship = cli::kinship(trace.file());
   TextWriter out(STDOUT_FILENO);
-  report::TimehistWriter writer(options.choice, states, kinship, wakeups.wakeups(),
-                                options.input.format == Format::json, out);
+  report::TimehistWriter writer(
+      options.choice, states, kinship,
+      [&](Pid pid, Nanoseconds woken) { return packets ? wakeups.packet_of(pid, woken) : 0; },
+      options.input.format == Format::json, out);
   SchedWalk walk(trace, options.input, &writer);
-  writer.names(walk.stats());
+  if (auto checked = check_switches(trace, walk.events()); !checked) return pass(checked);
+  writer.begin(walk.stats());
   const track::CaptureFacts facts = walk.run();
   if (options.input.format == Format::text) {
     report::write_timehist_end(writer.lines(), walk.stats(), facts, out);
@@ -159,17 +146,23 @@ Result<int> write_timehist(stream::Trace& trace, const Options& options) {
 }
 
 Result<int> write_tables(stream::Trace& trace, const Options& options) {
-  WakeupSink wakeups;
+  track::PacketWakes wakes;
   const bool packets = options.packets && has_packets(trace.catalog());
   SchedWalk walk(trace, options.input, nullptr);
+  if (auto checked = check_switches(trace, walk.events()); !checked) return pass(checked);
+  if (options.choice.children) walk.keep_forks();
   track::CaptureFacts facts;
   if (packets) {
-    facts = PacketWalk(trace, wakeups).run(&walk.events());
+    NoPackets none;
+    PacketWalk followed(trace, none);
+    followed.also<SchedSwitch, SchedProcessFork, SchedWakeupNew, SchedProcessExec>(wakes);
+    followed.also_tell<track::LegSink>(wakes);
+    walk.stats().packets(wakes);
+    facts = followed.run(&walk.events());
     walk.finish(facts);
   } else {
     facts = walk.run();
   }
-  count_wakeups(walk.stats(), wakeups.wakeups());
   const track::TaskStates states = task_states(trace.catalog());
   const report::SchedNames names{walk.stats(), states, walk.kinship()};
   report::SchedReport result =
@@ -188,31 +181,9 @@ Result<int> write_tables(stream::Trace& trace, const Options& options) {
   return exit_status(facts, options.input.strict);
 }
 
-// All that is said of tasks rests on this one event.
-Result<void> check_switches(const stream::Trace& trace) {
-  const tracedat::FormatText* text = trace.catalog().find(SchedSwitch::name);
-  if (text == nullptr) {
-    return fail(ErrorKind::unsupported,
-                "{} has no sched:sched_switch: record with the profile net or sched",
-                trace.file().path());
-  }
-  const auto format = parse_event_format(text->system, text->text);
-  if (!format) {
-    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(),
-                printable(format.error().message));
-  }
-  const auto decoder = Decoder<SchedSwitch>::bind(*format);
-  if (!decoder) {
-    return fail(ErrorKind::unsupported, "{}: {}", trace.file().path(),
-                printable(decoder.error().message));
-  }
-  return {};
-}
-
 Result<int> run_sched(const Options& options) {
   auto trace = open_capture(options.input);
   if (!trace) return pass(trace);
-  if (auto checked = check_switches(*trace); !checked) return pass(checked);
   return options.output == Output::timehist ? write_timehist(*trace, options)
                                             : write_tables(*trace, options);
 }

@@ -31,6 +31,7 @@ class SchedWalk {
         stats_(times_, names_, reads_all(input) ? readings_ : std::vector<track::SwitchReading>(),
                sink),
         events_(trace.catalog()) {
+    times_.begin(first_time(trace));
     contexts_.subscribe_interrupts(events_);
     stats_.subscribe(events_);
   }
@@ -43,6 +44,9 @@ class SchedWalk {
     finish(facts);
     return facts;
   }
+
+  // Tasks that are over and forgotten are still ancestors.
+  void keep_forks() { times_.tell(forks_); }
 
   // Or beside others, in their walk: run_events(), then finish().
   stream::Dispatcher& events() { return events_; }
@@ -58,10 +62,22 @@ class SchedWalk {
   const track::Kinship& kinship() const { return kinship_; }
 
  private:
+  struct Forks : track::LifeSink {
+    explicit Forks(track::Kinship& its_kinship) : kinship(its_kinship) {}
+    bool keeps(const track::TaskLife&) const override { return false; }
+    void forget(std::span<const track::TaskLife* const> lives) override {
+      for (const track::TaskLife* life : lives) {
+        if (life->parent > 0) kinship.add_fork(life->pid, life->parent);
+      }
+    }
+    track::Kinship& kinship;
+  };
+
   const stream::Trace& trace_;
   track::Comms comms_;
   std::vector<track::SwitchReading> readings_;
   track::Kinship kinship_;
+  Forks forks_{kinship_};
   track::CpuContexts contexts_;
   track::TaskTimes times_;
   track::SyscallNames names_;

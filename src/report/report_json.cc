@@ -186,7 +186,7 @@ void write_json(const ReportResult& report, TextWriter& out) {
   for (const DeviceRow& row : report.devices) {
     devices.push_back({{"name", row.name}, {"rx", count_json(row.rx)}, {"tx", count_json(row.tx)}});
   }
-  const json::object document{
+  json::object document{
       {"capture", capture_json(report.capture)},
       {"events", std::move(events)},
       {"devices", std::move(devices)},
@@ -209,6 +209,8 @@ void write_json(const ReportResult& report, TextWriter& out) {
       {"offloads", offloads_json(report.offloads)},
       {"tasks", report.tasks ? json::value(sched_tasks_json(*report.tasks)) : json::value(nullptr)},
       {"unmatched", unmatched_json(report.unmatched)}};
+  if (report.tasks && report.tasks->ended)
+    document["ended_tasks"] = ended_tasks_json(*report.tasks);
   out.write(json::serialize(document));
   out.write("\n");
 }

@@ -70,9 +70,13 @@ struct SchedReport {
   std::vector<SchedRow> tasks;  // those that were chosen, most switches first
   std::vector<SchedGroupRow> groups;
   std::uint64_t not_chosen = 0;  // further tasks of the capture
-  bool wakeups = true;           // without them time asleep has the wait for a CPU in it
-  bool packets = false;          // packets were followed
-  bool filtered = false;         // the recorder was told to record some tasks only
+  // Tasks that are over and forgotten, as one: of whatever name, and in no group.
+  std::uint64_t ended_tasks = 0;
+  std::optional<SchedRow> ended;  // when there are any
+  bool everything = true;         // all tasks were chosen
+  bool wakeups = true;            // without them time asleep has the wait for a CPU in it
+  bool packets = false;           // packets were followed
+  bool filtered = false;          // the recorder was told to record some tasks only
   // Tasks that /proc has at both ends and no event of the capture names: their counts are what they
   // were, or not.
   std::uint64_t quiet = 0, unheard = 0;
@@ -103,6 +107,7 @@ SchedReport make_sched_report(const SchedNames& names, const SchedChoice& choice
 // A line per task, `top` at most, and one for the others.
 void write_sched_table(const SchedReport& report, std::size_t top, TextWriter& out);
 boost::json::array sched_tasks_json(const SchedReport& report);
+boost::json::object ended_tasks_json(const SchedReport& report);
 // `details`: every task at length. `top`: so many tasks at most.
 void write_sched_text(const SchedReport& report, const track::CaptureFacts& facts, bool details,
                       std::size_t top, TextWriter& out);
@@ -113,9 +118,9 @@ void write_latency_text(const SchedReport& report, const track::CaptureFacts& fa
 
 std::string waker_name(const track::Waker& waker, const track::SchedStats& stats);
 std::string call_name(std::int32_t call, const track::SchedStats& stats);
-// "kworker" of kworker/0:1-events: kernel threads of a kind count as one.
 // What stands for its name; "<...>" when it was never named.
 std::string task_name(const track::TaskLife& life);
+// "kworker" of kworker/0:1-events: kernel threads of a kind count as one.
 std::string kind_of_task(const track::TaskLife& life);
 
 }  // namespace skbtrail::report

@@ -90,6 +90,13 @@ json::array sched_tasks_json(const SchedReport& report) {
   return tasks;
 }
 
+json::object ended_tasks_json(const SchedReport& report) {
+  json::object object{{"tasks", report.ended_tasks}};
+  add_row(*report.ended, object);
+  if (!report.packets) object["woken_by_packets"] = nullptr;
+  return object;
+}
+
 void write_sched_json(const SchedReport& report, const track::CaptureFacts& facts,
                       TextWriter& out) {
   json::array groups;
@@ -107,6 +114,7 @@ void write_sched_json(const SchedReport& report, const track::CaptureFacts& fact
       {"packets_followed", report.packets},    {"unseen_arrivals", report.unseen_arrivals},
       {"doubtful_ns", report.doubtful_ns},     {"quiet_tasks", report.quiet},
       {"unheard_tasks", report.unheard}};
+  if (report.ended) result["ended_tasks"] = ended_tasks_json(report);
   add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");

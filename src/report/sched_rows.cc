@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/printable.h"
 #include "report/sched.h"
@@ -23,6 +22,10 @@ SchedTimes times_of(const Histogram& durations, Nanoseconds total) {
           durations.percentile(0.99),
           durations.percentile(0.999),
           durations.max()};
+}
+
+std::string shown_name(std::string_view comm) {
+  return comm.empty() ? "<...>" : printable(comm);
 }
 
 using Shares = std::map<std::string, SchedShare>;
@@ -147,15 +150,16 @@ class RowMaker {
       add_share(waited_in_, wait_name(place, names_), count.switches, count.blocked_ns);
     }
     for (const auto& [taker, count] : task.takers) {
-      add_share(taken_by_, kind_of_task(names_.stats.times().lives()[taker]), count);
+      add_share(taken_by_, kind_of(taker), count);
     }
     for (const auto& [waker, count] : task.wakers) {
       const bool is_task = waker.kind == track::WakerKind::task;
-      add_share(woken_by_,
-                is_task ? kind_of_task(names_.stats.times().lives()[waker.task])
-                        : waker_name(waker, names_.stats),
-                count);
+      add_share(woken_by_, is_task ? kind_of(waker.task) : waker_name(waker, names_.stats), count);
     }
+  }
+  std::string kind_of(std::uint32_t number) const {
+    const auto [life, name] = names_.stats.who(number);
+    return life != nullptr ? kind_of_task(*life) : shown_name(name);
   }
 
   const SchedNames& names_;
@@ -200,10 +204,8 @@ std::optional<SchedProc> sum_of_proc(const std::vector<const SchedRow*>& members
 // What /proc has of tasks without a row.
 void count_others(const SchedNames& names, SchedReport& report) {
   std::map<Pid, const track::SwitchReading*> starts;
-  std::set<Pid> known;
-  for (const SchedTask& task : names.stats.tasks()) known.insert(task.life->pid);
   for (const track::SwitchReading& reading : names.stats.readings()) {
-    if (known.count(reading.pid) != 0) continue;
+    if (names.stats.heard_of(reading)) continue;
     if (!reading.at_stop) {
       starts[reading.pid] = &reading;
     } else if (const auto start = starts.find(reading.pid); start != starts.end()) {
@@ -217,7 +219,7 @@ void count_others(const SchedNames& names, SchedReport& report) {
 }  // namespace
 
 std::string task_name(const track::TaskLife& life) {
-  return life.comm.view().empty() ? "<...>" : printable(life.comm.view());
+  return shown_name(life.comm.view());
 }
 
 bool chosen(const track::TaskLife& life, const SchedChoice& choice, const track::Kinship& kinship) {
@@ -250,8 +252,9 @@ std::string waker_name(const track::Waker& waker, const track::SchedStats& stats
     case track::WakerKind::hardirq:
       return "hard irq";
     case track::WakerKind::task: {
-      const track::TaskLife& life = stats.times().lives()[waker.task];
-      return life.pid == 0 ? "<idle>" : fmt::format("{}:{}", task_name(life), life.pid);
+      const auto [life, name] = stats.who(waker.task);
+      if (life == nullptr) return shown_name(name);
+      return life->pid == 0 ? "<idle>" : fmt::format("{}:{}", task_name(*life), life->pid);
     }
   }
   return "";
@@ -272,6 +275,16 @@ SchedReport make_sched_report(const SchedNames& names, const SchedChoice& choice
     } else {
       ++report.not_chosen;
     }
+  }
+  report.everything = choice.everything();
+  report.ended_tasks = names.stats.times().ended_count();
+  if (report.ended_tasks > 0) {
+    const SchedTask& ended = names.stats.ended();
+    report.unseen_arrivals += ended.life->unseen_arrivals;
+    report.doubtful_ns += ended.life->clock.doubtful_ns;
+    RowMaker maker(names);
+    maker.add(ended);
+    report.ended = maker.row();
   }
   std::stable_sort(tasks.begin(), tasks.end(), [](const SchedTask* a, const SchedTask* b) {
     return a->voluntary + a->involuntary > b->voluntary + b->involuntary;

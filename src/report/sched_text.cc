@@ -162,6 +162,12 @@ std::string title(const SchedGroupRow& group) {
 }
 
 void write_remarks(const SchedReport& report, TextWriter& out) {
+  if (report.ended) {
+    out.print("# {} {}\n", human_count(report.ended_tasks),
+              report.everything
+                  ? "of the others are over and not told apart: they switched least"
+                  : "tasks that are over are not told apart: some may be of those asked for");
+  }
   if (!report.wakeups) {
     out.write(
         "# neither sched_waking nor sched_wakeup was recorded: waiting for a CPU after a "
@@ -224,9 +230,14 @@ void write_sched_table(const SchedReport& report, std::size_t top, TextWriter& o
     voluntary += report.tasks[i].voluntary;
     involuntary += report.tasks[i].involuntary;
   }
-  if (shown_rows < report.tasks.size()) {
-    out.print("{:<26} {:>9} {:>7} {:>9}\n",
-              fmt::format("and {} others", report.tasks.size() - shown_rows),
+  std::uint64_t others = report.tasks.size() - shown_rows;
+  if (report.ended && report.everything) {
+    others += report.ended_tasks;
+    voluntary += report.ended->voluntary;
+    involuntary += report.ended->involuntary;
+  }
+  if (others > 0) {
+    out.print("{:<26} {:>9} {:>7} {:>9}\n", fmt::format("and {} others", others),
               human_count(voluntary), "", human_count(involuntary));
   }
 }

@@ -36,14 +36,17 @@ json::value text_or_null(const std::string& text) {
 }  // namespace
 
 TimehistWriter::TimehistWriter(const SchedChoice& choice, const track::TaskStates& states,
-                               track::Kinship& kinship, const PacketWakeups& packets, bool json,
+                               track::Kinship& kinship, PacketOfWakeup packet, bool json,
                                TextWriter& out)
     : choice_(choice),
       states_(states),
       kinship_(kinship),
-      packets_(packets),
+      packet_(std::move(packet)),
       json_(json),
-      out_(out) {
+      out_(out) {}
+
+void TimehistWriter::begin(const track::SchedStats& stats) {
+  stats_ = &stats;
   if (json_) return;
   out_.print("{:>13} {:>3} {:<{}} {:>6} {:>6} {:>6} {:<3} {:<11} {}\n", "time", "CPU", "task[pid]",
              kTaskWidth, "off", "delay", "run", "", "in", "woken by");
@@ -55,9 +58,7 @@ void TimehistWriter::switched(const track::SwitchLine& line) {
   }
   if (!chosen(*line.task, choice_, kinship_)) return;
   ++lines_;
-  const auto found =
-      line.woken_at == 0 ? packets_.end() : packets_.find(std::pair(line.task->pid, line.woken_at));
-  const std::uint64_t packet = found == packets_.end() ? 0 : found->second;
+  const std::uint64_t packet = line.woken_at == 0 ? 0 : packet_(line.task->pid, line.woken_at);
   json_ ? write_json(line, packet) : write_text(line, packet);
 }
 
@@ -67,6 +68,7 @@ void write_timehist_end(std::uint64_t lines, const track::SchedStats& stats,
   for (const track::TaskLife& life : stats.times().lives()) {
     unseen += life.pid == 0 ? 0 : life.unseen_arrivals;
   }
+  unseen += stats.times().ended().unseen_arrivals;
   out.print("# {} switches", human_count(lines));
   if (unseen > 0) out.print(", {} tasks left a CPU they never came to", human_count(unseen));
   out.write("\n");

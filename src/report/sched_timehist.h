@@ -2,17 +2,16 @@
 // ended the sleep before, and the packet that made it do so.
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <utility>
+#include <functional>
 
 #include "base/text_writer.h"
 #include "report/sched.h"
 
 namespace skbtrail::report {
 
-// (pid, time of sched_waking) -> the first packet that this wakeup was for.
-using PacketWakeups = boost::unordered_flat_map<std::pair<Pid, Nanoseconds>, std::uint64_t>;
+// Of a task and the time of its sched_waking: the first packet that this wakeup was for; 0: none.
+using PacketOfWakeup = std::function<std::uint64_t(Pid, Nanoseconds)>;
 
 // Lines are written as the switches come: it stands in no order but the capture's.
 class TimehistWriter : public track::SwitchSink {
@@ -20,10 +19,10 @@ class TimehistWriter : public track::SwitchSink {
   // All must outlive the writer. `json`: an object per line.
   // `kinship` learns of the forks that are seen.
   TimehistWriter(const SchedChoice& choice, const track::TaskStates& states,
-                 track::Kinship& kinship, const PacketWakeups& packets, bool json, TextWriter& out);
+                 track::Kinship& kinship, PacketOfWakeup packet, bool json, TextWriter& out);
 
-  // Whose calls and wakers the lines name. Before the first switch.
-  void names(const track::SchedStats& stats) { stats_ = &stats; }
+  // Whose calls and wakers the lines name. Before the first switch: writes the head.
+  void begin(const track::SchedStats& stats);
   void switched(const track::SwitchLine& line) override;
   std::uint64_t lines() const { return lines_; }
 
@@ -34,7 +33,7 @@ class TimehistWriter : public track::SwitchSink {
   const SchedChoice& choice_;
   const track::TaskStates& states_;
   track::Kinship& kinship_;
-  const PacketWakeups& packets_;
+  PacketOfWakeup packet_;
   const track::SchedStats* stats_ = nullptr;
   bool json_;
   TextWriter& out_;

@@ -68,15 +68,16 @@ std::string short_time(Nanoseconds time) {
 
 void write_line(std::string_view name, const CallStats& call, TextWriter& out) {
   const bool moved = call.moving > 0;
-  const auto part = [&call](double share) {
-    return call.wall.count() == 0 ? std::string("-") : short_time(call.wall.percentile(share));
+  const Histogram wall = call.wall.histogram();
+  const auto part = [&wall](double share) {
+    return wall.count() == 0 ? std::string("-") : short_time(wall.percentile(share));
   };
   out.print("  {:<15} {:>7} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5} {:>5}\n",
             short_name(name), short_count(call.count, 6),
             call.errors == 0 ? "-" : short_count(call.errors, 4), short_time(call.time.wall_ns()),
             short_time(call.time.run_ns), short_time(call.time.blocked_ns),
             short_time(call.time.runnable_ns), short_time(call.time.stolen_ns), part(0.5),
-            part(0.99), call.wall.count() == 0 ? "-" : short_time(call.wall.max()),
+            part(0.99), wall.count() == 0 ? "-" : short_time(wall.max()),
             moved ? short_bytes(call.bytes) : "-",
             moved ? short_bytes(call.bytes / call.moving) : "-");
 }
@@ -170,6 +171,7 @@ json::array sizes_json(const SizeCounts& sizes) {
 }
 
 json::object call_json(const SyscallReport& report, const CallStats& call) {
+  const Histogram wall = call.wall.histogram();
   json::object row{{"name", report.names.name(call.nr)},
                    {"nr", call.nr},
                    {"count", call.count},
@@ -181,9 +183,9 @@ json::object call_json(const SyscallReport& report, const CallStats& call) {
                    {"runnable_ns", call.time.runnable_ns},
                    {"stolen_ns", call.time.stolen_ns},
                    {"doubtful_ns", call.time.doubtful_ns},
-                   {"p50_ns", call.wall.percentile(0.5)},
-                   {"p99_ns", call.wall.percentile(0.99)},
-                   {"max_ns", call.wall.max()},
+                   {"p50_ns", wall.percentile(0.5)},
+                   {"p99_ns", wall.percentile(0.99)},
+                   {"max_ns", wall.max()},
                    {"bytes", call.bytes},
                    {"moving", call.moving},
                    {"sizes", sizes_json(call.sizes)},
@@ -226,6 +228,11 @@ void write_syscalls_text(const SyscallReport& report, const track::CaptureFacts&
               human_count(report.tasks.size() - report.shown), human_count(more_calls),
               report.tasks.size());
   }
+  if (report.stats.ended_tasks() > 0) {
+    out.print(
+        "# {} tasks that are over are not told apart: they switched least, and made {} calls\n",
+        human_count(report.stats.ended_tasks()), human_count(sum(report.stats.ended()).count));
+  }
   if (report.tasks.empty()) {
     out.print("# no system call {}was seen\n", report.everybody ? "" : "of such a task ");
   }
@@ -253,6 +260,13 @@ void write_syscalls_json(const SyscallReport& report, const track::CaptureFacts&
                       {"switches_recorded", report.stats.has_switches()},
                       {"returns_of_children", report.stats.returns_of_children()},
                       {"mismatched", report.stats.mismatched()}};
+  if (report.stats.ended_tasks() > 0) {
+    json::array calls;
+    for (const CallStats* call : by_cost(report.stats.ended())) {
+      calls.push_back(call_json(report, *call));
+    }
+    result["ended_tasks"] = {{"tasks", report.stats.ended_tasks()}, {"calls", std::move(calls)}};
+  }
   add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <boost/container_hash/hash.hpp>
+#include <utility>
+
+#include "track/thread_kind.h"
 
 namespace skbtrail::track {
 namespace {
@@ -10,6 +13,47 @@ Waker waker_of(const EventHeader& header, const TaskLife& current) {
   if ((header.flags & kFlagHardirq) != 0) return {WakerKind::hardirq, 0};
   if ((header.flags & kFlagSoftirq) != 0) return {WakerKind::softirq, 0};
   return {WakerKind::task, current.id};
+}
+
+void add(SchedTask& sum, const SchedTask& task) {
+  sum.voluntary += task.voluntary;
+  sum.involuntary += task.involuntary;
+  sum.run += task.run;
+  sum.stolen += task.stolen;
+  sum.runnable += task.runnable;
+  sum.blocked += task.blocked;
+  sum.left_out += task.left_out;
+  if (task.worst_wait > sum.worst_wait) {
+    sum.worst_wait = task.worst_wait;
+    sum.worst_wait_at = task.worst_wait_at;
+    sum.worst_wait_cpu = task.worst_wait_cpu;
+  }
+  for (const auto& [place, count] : task.waits) {
+    WaitCount& wait = sum.waits[place];
+    wait.switches += count.switches;
+    wait.blocked_ns += count.blocked_ns;
+  }
+  for (const auto& [taker, count] : task.takers) sum.takers[taker] += count;
+  for (const auto& [waker, count] : task.wakers) sum.wakers[waker] += count;
+  sum.woken += task.woken;
+  sum.woken_by_packets += task.woken_by_packets;
+  std::vector<CpuId> cpus;
+  std::set_union(sum.cpus.begin(), sum.cpus.end(), task.cpus.begin(), task.cpus.end(),
+                 std::back_inserter(cpus));
+  sum.cpus = std::move(cpus);
+}
+
+// What is counted of each of `names` counts from now on for what rename() makes of it.
+template <class Counts, class Rename>
+void rename_keys(Counts& counts, Rename rename) {
+  std::vector<typename Counts::value_type> moved;
+  boost::unordered::erase_if(counts, [&](const auto& entry) {
+    const auto to = rename(entry.first);
+    if (to == entry.first) return false;
+    moved.emplace_back(to, entry.second);
+    return true;
+  });
+  for (const auto& [key, count] : moved) counts[key] += count;
 }
 
 bool ran_whole(const TaskSwitch& change) {
@@ -39,6 +83,8 @@ SchedStats::SchedStats(TaskTimes& times, SyscallNames& names, std::vector<Switch
     PidReadings& known = by_pid_[reading.pid];
     (reading.at_stop ? known.stop : known.start) = &reading;
   }
+  ended_.life = &times.ended();
+  times.tell(*this);
 }
 
 void SchedStats::subscribe(stream::Dispatcher& dispatcher) {
@@ -53,17 +99,100 @@ SchedTask& SchedStats::make_task(const TaskLife& life) {
   while (life.id >= tasks_.size()) {
     SchedTask& task = tasks_.emplace_back();
     task.life = &times_.lives()[tasks_.size() - 1];
-    add_readings(task);
-    by_id_.push_back(&task);
+    by_id_.push_back(nullptr);
   }
-  return *by_id_[life.id];
+  SchedTask& task = tasks_[life.id];
+  by_id_[life.id] = &task;
+  add_readings(task);
+  return task;
+}
+
+// What /proc counted of it until the end.
+bool SchedStats::keeps(const TaskLife& life) const {
+  const SchedTask* task = known(life);
+  if (task == nullptr || !task->proc.start || !task->proc.stop) return false;
+  return task->proc.stop->timed && life.end >= task->proc.stop->from;
+}
+
+std::uint32_t SchedStats::ended_name(const TaskLife& life) {
+  std::string_view name = life.comm.view();
+  if (thread_kind(name) != ThreadKind::user) name = name.substr(0, name.find('/'));
+  const auto found = ended_numbers_.find(std::string(name));
+  if (found != ended_numbers_.end()) return found->second;
+  if (ended_names_.size() >= kMostNames) return kEnded;
+  const auto number = static_cast<std::uint32_t>(ended_names_.size()) | kEnded;
+  ended_names_.emplace_back(name);
+  ended_numbers_.emplace(name, number);
+  return number;
+}
+
+// `names`: by id, of those that are forgotten; 0 for all others.
+void SchedStats::rename(SchedTask& task, std::span<const std::uint32_t> names) {
+  const auto renamed = [&](std::uint32_t id) {
+    return (id & kEnded) == 0 && id < names.size() && names[id] != 0 ? names[id] : id;
+  };
+  const auto renamed_waker = [&](Waker waker) {
+    if (waker.kind == WakerKind::task) waker.task = renamed(waker.task);
+    return waker;
+  };
+  rename_keys(task.takers, renamed);
+  rename_keys(task.wakers, renamed_waker);
+  task.waker = renamed_waker(task.waker);
+  task.early_waker = renamed_waker(task.early_waker);
+  task.count = nullptr;
+}
+
+void SchedStats::forget(std::span<const TaskLife* const> lives) {
+  give_wakeups(false);
+  std::vector<std::uint32_t> names(by_id_.size());
+  for (const TaskLife* life : lives) {
+    if (life->id >= names.size()) continue;
+    names[life->id] = ended_name(*life);
+    SchedTask& task = tasks_[life->id];
+    add(ended_, task);
+    task = SchedTask();
+    task.life = life;
+    by_id_[life->id] = nullptr;
+  }
+  rename(ended_, names);
+  for (SchedTask& task : tasks_) rename(task, names);
+}
+
+// What is known of wakeups for packets goes to the tasks that were woken. A task that fits and is
+// not there any more is forgotten.
+void SchedStats::give_wakeups(bool finished) {
+  if (wakes_ == nullptr) return;
+  std::vector<PacketWakes::Stretch> stretches = wakes_->take();
+  stretches.insert(stretches.end(), early_.begin(), early_.end());
+  early_.clear();
+  if (stretches.empty()) return;
+  boost::unordered_flat_map<Pid, std::vector<SchedTask*>> tasks;
+  for (SchedTask& task : tasks_) tasks[task.life->pid].push_back(&task);
+  for (const PacketWakes::Stretch& stretch : stretches) {
+    if (stretch.first > seen_until_ && !finished) {
+      early_.push_back(stretch);
+      continue;
+    }
+    SchedTask* woken = nullptr;
+    for (SchedTask* task : tasks[stretch.pid]) {
+      const TaskLife& life = *task->life;
+      const bool over = life.state == TaskState::gone || finished;
+      if (stretch.first >= life.begin && (!over || stretch.first <= life.end)) woken = task;
+    }
+    if (woken != nullptr) {
+      woken->woken_by_packets += stretch.wakeups;
+    } else if (times_.ended_count() > 0) {
+      ended_.woken_by_packets += stretch.wakeups;
+    }
+  }
 }
 
 void SchedStats::add_readings(SchedTask& task) {
   const TaskLife& life = *task.life;
   const auto found = by_pid_.find(life.pid);
   if (found == by_pid_.end()) return;
-  const auto& [start, stop] = found->second;
+  found->second.heard_of = true;
+  const auto& [start, stop, heard_of] = found->second;
   if (life.born) {
     // fork sets the counters to zero (copy_mm(), kernel/fork.c). A reading at the start is another
     // task's, unless this one was born before it was made.
@@ -160,6 +289,7 @@ void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwit
 }
 
 void SchedStats::on(const EventHeader& header, const SchedSwitch& event) {
+  seen_until_ = header.time;
   const TaskSwitch change = times_.on(header, event);
   SchedTask& prev = task(*change.prev);
   if (event.prev_pid != 0) leave(prev, header, event, change);
@@ -214,7 +344,8 @@ void SchedStats::set_first_call(EventHeader header, std::int32_t number) {
 
 void SchedStats::finish(Nanoseconds end) {
   times_.finish(end);
-  if (!times_.lives().empty()) task(times_.lives().back());
+  for (const TaskLife& life : times_.lives()) task(life);
+  give_wakeups(true);
   for (SchedTask& task : tasks_) {
     // The reading at the stop is of another task with its pid, unless it ended after that.
     std::optional<SwitchReading>& stop = task.proc.stop;

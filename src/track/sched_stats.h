@@ -15,6 +15,9 @@
 // takes the CPU away in between. Its CPU writes nothing meanwhile, so it was counted after the
 // event before it.
 //
+// Of tasks that are over and forgotten (TaskTimes), the sums stay, in ended(); where they took a
+// CPU or woke somebody, their names.
+//
 // Durations whose begin or end was not seen, or that span a gap, are in no histogram; `left_out`
 // counts them. The sums (TaskLife::clock) have all time.
 #pragma once
@@ -23,6 +26,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,10 +35,11 @@
 #include "event/syscall.h"
 #include "skbtrail/loss.h"
 #include "stream/dispatcher.h"
-#include "track/durations.h"
+#include "track/packet_wakes.h"
 #include "track/switch_counters.h"
 #include "track/syscall_names.h"
 #include "track/task_times.h"
+#include "track/values.h"
 
 namespace skbtrail::track {
 
@@ -54,7 +60,7 @@ struct WaitCount {
 enum class WakerKind : std::uint8_t { nobody, task, softirq, hardirq };
 struct Waker {
   WakerKind kind = WakerKind::nobody;
-  std::uint32_t task = 0;  // TaskLife::id of a task
+  std::uint32_t task = 0;  // of a task: see SchedStats::who()
   bool operator==(const Waker&) const = default;
 };
 std::size_t hash_value(const Waker& waker);
@@ -73,18 +79,18 @@ struct SchedTask {
   const TaskLife* life = nullptr;
   std::uint64_t voluntary = 0;
   std::uint64_t involuntary = 0;
-  Durations run, stolen;  // of each time it had a CPU
-  Durations runnable;     // of each time it waited for one
-  Durations blocked;      // of each sleep
+  Values run, stolen;  // of each time it had a CPU
+  Values runnable;     // of each time it waited for one
+  Values blocked;      // of each sleep
   std::uint64_t left_out = 0;
   Nanoseconds worst_wait = 0;     // of `runnable`
   Nanoseconds worst_wait_at = 0;  // its end
   CpuId worst_wait_cpu = 0;
   boost::unordered_flat_map<WaitPlace, WaitCount> waits;
-  boost::unordered_flat_map<std::uint32_t, std::uint64_t> takers;  // by TaskLife::id
+  boost::unordered_flat_map<std::uint32_t, std::uint64_t> takers;  // see SchedStats::who()
   boost::unordered_flat_map<Waker, std::uint64_t> wakers;          // of sleeps that ended
   std::uint64_t woken = 0;
-  std::uint64_t woken_by_packets = 0;  // set by whoever tracks packets
+  std::uint64_t woken_by_packets = 0;  // where somebody follows packets
   std::vector<CpuId> cpus;             // in order
   ProcCount proc;
 
@@ -126,12 +132,13 @@ class SwitchSink {
   virtual void switched(const SwitchLine& line) = 0;
 };
 
-class SchedStats {
+class SchedStats : private LifeSink {
  public:
   // All must outlive the tracker. `readings`: what /proc counted, empty when nothing is known or
   // when not all of the capture is read.
   SchedStats(TaskTimes& times, SyscallNames& names, std::vector<SwitchReading> readings,
              SwitchSink* sink = nullptr);
+  ~SchedStats() override { times_.leave(*this); }
   SchedStats(const SchedStats&) = delete;
   SchedStats& operator=(const SchedStats&) = delete;
 
@@ -155,10 +162,28 @@ class SchedStats {
   // After the last event, with its time.
   void finish(Nanoseconds end);
 
+  // Who counts wakeups for packets. It must outlive this.
+  void packets(PacketWakes& wakes) { wakes_ = &wakes; }
+
   const TaskTimes& times() const { return times_; }
-  // By TaskLife::id; idle tasks have clocks only.
+  // By TaskLife::id; idle tasks have clocks only, places that are nobody's nothing.
   const std::deque<SchedTask>& tasks() const { return tasks_; }
-  std::deque<SchedTask>& tasks() { return tasks_; }
+  // Those that are forgotten, together.
+  const SchedTask& ended() const { return ended_; }
+  // A taker or waker: a task, or the name of one that is forgotten, kernel threads by their kind.
+  struct Who {
+    const TaskLife* life = nullptr;  // null: it is forgotten
+    std::string_view name;
+  };
+  Who who(std::uint32_t number) const {
+    if ((number & kEnded) != 0) return {nullptr, ended_names_[number & ~kEnded]};
+    return {&times_.lives()[number], {}};
+  }
+  // Whether any event named a task with this pid.
+  bool heard_of(const SwitchReading& reading) const {
+    const auto found = by_pid_.find(reading.pid);
+    return found != by_pid_.end() && found->second.heard_of;
+  }
   const SyscallNames& names() const { return names_; }
   // The readings of tasks, also of those that no event names.
   const std::vector<SwitchReading>& readings() const { return readings_; }
@@ -167,10 +192,24 @@ class SchedStats {
   struct PidReadings {
     const SwitchReading* start = nullptr;
     const SwitchReading* stop = nullptr;
+    bool heard_of = false;
   };
+  // Of a taker or waker that is forgotten; the rest is a place in ended_names_.
+  static constexpr std::uint32_t kEnded = std::uint32_t{1} << 31;
+  static constexpr std::size_t kMostNames = 4096;  // further ones share the first, "others"
 
+  bool keeps(const TaskLife& life) const override;
+  void forget(std::span<const TaskLife* const> lives) override;
+  std::uint32_t ended_name(const TaskLife& life);
+  static void rename(SchedTask& task, std::span<const std::uint32_t> names);
+  void give_wakeups(bool finished);
+
+  SchedTask* known(const TaskLife& life) const {
+    return life.id < by_id_.size() ? by_id_[life.id] : nullptr;
+  }
   SchedTask& task(const TaskLife& life) {
-    return life.id < by_id_.size() ? *by_id_[life.id] : make_task(life);
+    SchedTask* its = known(life);
+    return its != nullptr ? *its : make_task(life);
   }
   [[gnu::noinline]] SchedTask& make_task(const TaskLife& life);
   void add_readings(SchedTask& task);
@@ -200,9 +239,10 @@ class SchedStats {
   // usual out of it: nothing is saved on the stack then.
   void set_call(const EventHeader& header, std::int32_t number) {
     const TaskLife* life = times_.known_caller(header);
-    if (life == nullptr || life->id >= by_id_.size()) [[unlikely]]
+    SchedTask* its = life == nullptr ? nullptr : known(*life);
+    if (its == nullptr) [[unlikely]]
       return set_first_call(header, number);
-    is_in_call(*by_id_[life->id], *life, number, header.time);
+    is_in_call(*its, *life, number, header.time);
   }
   [[gnu::noinline]] void set_first_call(EventHeader header, std::int32_t number);
   static void is_in_call(SchedTask& task, const TaskLife& life, std::int32_t number,
@@ -218,7 +258,14 @@ class SchedStats {
   boost::unordered_flat_map<Pid, PidReadings> by_pid_;
   SwitchSink* sink_;
   std::deque<SchedTask> tasks_;
-  std::vector<SchedTask*> by_id_;  // the same: a deque takes longer to find its way
+  // The same: a deque takes longer to find its way. Null where the task is forgotten.
+  std::vector<SchedTask*> by_id_;
+  SchedTask ended_;
+  std::vector<std::string> ended_names_{"others"};
+  boost::unordered_flat_map<std::string, std::uint32_t> ended_numbers_;
+  PacketWakes* wakes_ = nullptr;
+  std::vector<PacketWakes::Stretch> early_;  // of tasks that have not been seen yet
+  Nanoseconds seen_until_ = 0;
 };
 
 }  // namespace skbtrail::track

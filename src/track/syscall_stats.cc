@@ -42,6 +42,34 @@ void SizeCounts::add(std::uint64_t value) {
   ++counts_[place];
 }
 
+SizeCounts& SizeCounts::operator+=(const SizeCounts& other) {
+  counts_.resize(std::max(counts_.size(), other.counts_.size()));
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
+  return *this;
+}
+
+CallStats& CallStats::operator+=(const CallStats& other) {
+  count += other.count;
+  errors += other.errors;
+  restarted += other.restarted;
+  in_gaps += other.in_gaps;
+  time += other.time;
+  wall += other.wall;
+  bytes += other.bytes;
+  moving += other.moving;
+  sizes += other.sizes;
+  ready += other.ready;
+  readying += other.readying;
+  timeouts += other.timeouts;
+  empty += other.empty;
+  open_at_start += other.open_at_start;
+  entry_missing += other.entry_missing;
+  open_at_end += other.open_at_end;
+  never_returned += other.never_returned;
+  return_missing += other.return_missing;
+  return *this;
+}
+
 void SyscallStats::subscribe(stream::Dispatcher& dispatcher) {
   dispatcher.subscribe<RawSysEnter>(*this);
   dispatcher.subscribe<RawSysExit>(*this);
@@ -62,7 +90,8 @@ CallStats& SyscallStats::stats(TaskCalls& task, std::int64_t nr) {
   for (CallStats* call : task.calls) {
     if (call->nr == nr) return *call;
   }
-  CallStats& call = calls_.emplace_back();
+  CallStats& call = free_calls_.empty() ? calls_.emplace_back() : *free_calls_.back();
+  if (!free_calls_.empty()) free_calls_.pop_back();
   call.nr = static_cast<std::int32_t>(nr);
   call.traits = &call_traits(names_.known(nr));
   task.calls.push_back(&call);
@@ -165,12 +194,30 @@ void SyscallStats::on(const EventHeader& header, const RawSysExit& event) {
   leave(header, event.nr, event.ret);
 }
 
+void SyscallStats::close(TaskCalls& task, bool gone) {
+  if (std::exchange(task.open, false)) {
+    ++(gone ? task.current->never_returned : task.current->open_at_end);
+  }
+}
+
 void SyscallStats::finish() {
   for (TaskCalls& task : tasks_) {
-    if (!task.open) continue;
-    task.open = false;
-    const bool gone = task.life->state == TaskState::gone;
-    ++(gone ? task.current->never_returned : task.current->open_at_end);
+    if (task.open) close(task, task.life->state == TaskState::gone);
+  }
+}
+
+void SyscallStats::forget(std::span<const TaskLife* const> lives) {
+  for (const TaskLife* life : lives) {
+    if (life->id >= tasks_.size()) continue;
+    TaskCalls& its = tasks_[life->id];
+    close(its, true);
+    if (!its.calls.empty()) ++ended_tasks_;
+    for (CallStats* call : its.calls) {
+      stats(ended_, call->nr) += *call;
+      *call = CallStats();
+      free_calls_.push_back(call);
+    }
+    its = TaskCalls();
   }
 }
 

@@ -13,20 +13,23 @@
 // sees, and enters it again. Each of the two counts, the first as an error and as restarted, as in
 // strace -c.
 //
+// What tasks did that are over and forgotten (TaskTimes) is added up in ended().
+//
 // A capture may hold the same call twice, as raw_syscalls:sys_enter and as syscalls:sys_enter_NAME.
 // From the first raw event on, only those count.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "base/histogram.h"
 #include "event/syscall.h"
 #include "track/syscall_class.h"
 #include "track/syscall_names.h"
 #include "track/task_times.h"
+#include "track/values.h"
 
 namespace skbtrail::track {
 
@@ -35,6 +38,7 @@ class SizeCounts {
  public:
   static constexpr std::size_t kPlaces = 65;
   void add(std::uint64_t value);
+  SizeCounts& operator+=(const SizeCounts& other);
   const std::vector<std::uint64_t>& counts() const { return counts_; }  // up to the last in use
   static std::uint64_t first_of(std::size_t place) {
     return place == 0 ? 0 : std::uint64_t{1} << (place - 1);
@@ -53,7 +57,7 @@ struct CallStats {
   std::uint64_t restarted = 0;  // of these, that the kernel began again by itself
   std::uint64_t in_gaps = 0;    // events were lost meanwhile that may be theirs: times are doubtful
   TaskClock time;               // sum of all
-  Histogram wall;
+  Values wall;
   std::uint64_t bytes = 0;     // CallResult::bytes: sum of what it returned
   std::uint64_t moving = 0;    // calls that moved any
   SizeCounts sizes;            // of these
@@ -67,6 +71,8 @@ struct CallStats {
   std::uint64_t open_at_end = 0;
   std::uint64_t never_returned = 0;
   std::uint64_t return_missing = 0;
+
+  CallStats& operator+=(const CallStats& other);  // of the same call
 };
 
 struct TaskCalls {
@@ -84,10 +90,13 @@ struct TaskCalls {
   std::uint32_t gaps_at_entry = 0;
 };
 
-class SyscallStats {
+class SyscallStats : private LifeSink {
  public:
   // `times` must be subscribed first. Both must outlive this.
-  SyscallStats(TaskTimes& times, SyscallNames& names) : times_(times), names_(names) {}
+  SyscallStats(TaskTimes& times, SyscallNames& names) : times_(times), names_(names) {
+    times.tell(*this);
+  }
+  ~SyscallStats() override { times_.leave(*this); }
   SyscallStats(const SyscallStats&) = delete;
   SyscallStats& operator=(const SyscallStats&) = delete;
 
@@ -102,6 +111,11 @@ class SyscallStats {
 
   // Tasks that made a call, in the order in which they were first seen.
   std::vector<const TaskCalls*> tasks() const;
+  // Those that are forgotten, as one; `life` is null.
+  const TaskCalls& ended() const { return ended_; }
+  std::uint64_t ended_tasks() const { return ended_tasks_; }  // that made a call
+  // How many calls of how many tasks there is room for.
+  std::size_t room() const { return calls_.size(); }
   bool has_switches() const { return switches_; }  // else all time counts as on a CPU
   bool has_all_calls() const { return raw_; }
   std::uint64_t returns_of_children() const { return children_; }
@@ -109,6 +123,9 @@ class SyscallStats {
   std::uint64_t mismatched() const { return mismatched_; }
 
  private:
+  bool keeps(const TaskLife&) const override { return false; }
+  void forget(std::span<const TaskLife* const> lives) override;
+  static void close(TaskCalls& task, bool gone);
   TaskCalls& task(const TaskLife& life);
   CallStats& stats(TaskCalls& task, std::int64_t nr);
   void enter(const EventHeader& header, std::int64_t number);
@@ -120,6 +137,9 @@ class SyscallStats {
   SyscallNames& names_;
   std::deque<TaskCalls> tasks_;  // by TaskLife::id
   std::deque<CallStats> calls_;
+  std::vector<CallStats*> free_calls_;
+  TaskCalls ended_;
+  std::uint64_t ended_tasks_ = 0;
   bool raw_ = false;
   bool switches_ = false;
   std::uint64_t children_ = 0;

@@ -1,6 +1,7 @@
 #include "track/task_times.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace skbtrail::track {
 namespace {
@@ -28,8 +29,13 @@ void TaskTimes::subscribe(stream::Dispatcher& dispatcher) {
 }
 
 TaskLife& TaskTimes::make(Pid pid, Nanoseconds begin, TaskState state) {
-  TaskLife& life = lives_.emplace_back();
-  life.id = static_cast<std::uint32_t>(lives_.size() - 1);
+  TaskLife& life = free_.empty() ? lives_.emplace_back() : *free_.back();
+  if (free_.empty()) {
+    life.id = static_cast<std::uint32_t>(lives_.size() - 1);
+  } else {
+    free_.pop_back();
+  }
+  life.number = ++made_;
   life.pid = pid;
   life.begin = life.since = begin;
   life.state = state;
@@ -40,22 +46,15 @@ TaskLife& TaskTimes::make(Pid pid, Nanoseconds begin, TaskState state) {
 
 // The task with this pid; when it was not known yet, `before` says what it did until now.
 TaskLife& TaskTimes::find(Pid pid, const EventHeader& header, TaskState before) {
-  Slot* slot = nullptr;
-  TaskLife** known = nullptr;
-  if (pid == 0) {
-    known = &cpu(header).idle;
-  } else {
-    slot = &pids_[pid];
-    known = &slot->life;
-  }
-  if (*known != nullptr) return **known;
-  const bool was_there = slot == nullptr || !slot->used;
+  TaskLife*& known = pid == 0 ? cpu(header).idle : pids_[pid];
+  if (known != nullptr) return *known;
+  const bool was_there = pid == 0 || !used_.contains(pid);
   TaskLife& life = make(pid, was_there ? start_ : header.time, before);
   if (was_there && gaps_ > 0) {
     life.gaps = gaps_;
     life.doubt = true;
   }
-  *known = &life;
+  known = &life;
   return life;
 }
 
@@ -75,8 +74,46 @@ void TaskTimes::end(TaskLife& life, Nanoseconds now) {
   living_.back()->place = life.place;
   living_[life.place] = living_.back();
   living_.pop_back();
-  pids_[life.pid] = {nullptr, true};
+  gone_.push_back(&life);
+  pids_[life.pid] = nullptr;
+  used_.insert(life.pid);
   if (life.placed && cpus_[life.cpu].current == &life) cpus_[life.cpu].current = nullptr;
+}
+
+// Half of them stay, so that it is done once for many. Whoever switched often is who is asked for.
+void TaskTimes::forget() {
+  for (TaskLife* life : gone_) {
+    life->kept = std::any_of(sinks_.begin(), sinks_.end(),
+                             [&](const LifeSink* sink) { return sink->keeps(*life); });
+  }
+  std::sort(gone_.begin(), gone_.end(), [](const TaskLife* a, const TaskLife* b) {
+    return std::tuple(a->kept, a->switches, a->clock.run_ns, b->number) >
+           std::tuple(b->kept, b->switches, b->clock.run_ns, a->number);
+  });
+  std::size_t kept = most_gone_ / 2;
+  while (kept < gone_.size() && gone_[kept]->kept) ++kept;
+  const auto leaving = std::span(gone_).subspan(kept);
+  const std::vector<const TaskLife*> told(leaving.begin(), leaving.end());
+  for (LifeSink* sink : sinks_) sink->forget(told);
+  for (TaskLife* life : leaving) {
+    ended_.begin = ended_count_ == 0 ? life->begin : std::min(ended_.begin, life->begin);
+    ended_.end = std::max(ended_.end, life->end);
+    ended_.clock += life->clock;
+    ended_.switches += life->switches;
+    ended_.migrations += life->migrations;
+    ended_.gaps += life->gaps;
+    ended_.unseen_arrivals += life->unseen_arrivals;
+    ended_.unseen_departures += life->unseen_departures;
+    ended_.unseen_wakeups += life->unseen_wakeups;
+    ++ended_count_;
+    const std::uint32_t id = life->id;
+    *life = TaskLife();
+    life->id = id;
+    free_.push_back(life);
+  }
+  gone_.resize(kept);
+  limit_ = std::max(most_gone_, 2 * kept);
+  pids_.trim();
 }
 
 // Another task was found on its CPU, or it on another CPU.
@@ -114,17 +151,15 @@ void TaskTimes::leave_unseen(TaskLife& life) {
   ++life.unseen_departures;
 }
 
-// True when it ran somewhere else before.
-bool TaskTimes::settle(TaskLife& life, Cpu& here, CpuId cpu) {
-  const bool migrated = life.placed && life.cpu != cpu;
-  if (migrated) ++life.migrations;
+// It runs here.
+void TaskTimes::settle(TaskLife& life, Cpu& here, CpuId cpu) {
+  if (life.placed && life.cpu != cpu) ++life.migrations;
   life.cpu = cpu;
   life.placed = true;
   life.interrupted = interrupted(cpu, life.since);
   life.woken_early = false;
   here.current = &life;
   here.used = true;
-  return migrated;
 }
 
 // Its pid runs on that CPU, and that is news.
@@ -134,9 +169,9 @@ TaskLife& TaskTimes::found_running(EventHeader header) {
     start_ = header.time;
   }
   Cpu& here = cpu(header);
-  const std::size_t known = lives_.size();
+  const std::uint64_t known = made_;
   TaskLife& life = find(header.pid, header, here.used ? TaskState::runnable : TaskState::running);
-  if (lives_.size() > known && !here.used) {
+  if (made_ > known && !here.used) {
     settle(life, here, header.cpu);  // nobody else was seen there: it ran from the start
     life.interrupted = 0;
   } else {
@@ -160,7 +195,10 @@ TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
   prev.seen_switch = true;
   ++prev.switches;
   if (!prev.comm.is(event.prev_comm)) prev.comm.set(event.prev_comm);
-  if (is_dead(event.prev_state) && prev.pid != 0) end(prev, now);
+  if (is_dead(event.prev_state) && prev.pid != 0) {
+    forget_if_many();
+    end(prev, now);
+  }
   here.current = nullptr;
 
   TaskLife& next =
@@ -181,7 +219,7 @@ TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
   next.at_switch = next.clock;
   next.seen_switch = true;
   if (!next.comm.is(event.next_comm)) next.comm.set(event.next_comm);
-  result.migrated = settle(next, here, header.cpu);
+  settle(next, here, header.cpu);
   return result;
 }
 
@@ -216,12 +254,10 @@ const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWakeup& even
 
 const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWakeupNew& event) {
   at(header);
-  Slot& slot = pids_[event.pid];
+  TaskLife* known = pids_[event.pid];
   // Without its fork: it begins here, and so did whoever had this pid before end.
-  if (slot.life != nullptr && !(slot.life->born && slot.life->switches == 0)) {
-    end(*slot.life, header.time);
-  }
-  slot.used = true;
+  if (known != nullptr && !(known->born && known->switches == 0)) end(*known, header.time);
+  used_.insert(event.pid);
   TaskLife& life = find(event.pid, header, TaskState::blocked);
   life.born = true;
   life.comm.set(event.comm);
@@ -231,11 +267,12 @@ const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWakeupNew& e
 
 // The new task is not runnable before it is woken.
 void TaskTimes::on(const EventHeader& header, const SchedProcessFork& event) {
+  forget_if_many();
   at(header);
   if (event.child_pid == 0) return;
-  Slot& slot = pids_[event.child_pid];
-  if (slot.life != nullptr) end(*slot.life, header.time);
-  slot.used = true;
+  TaskLife* known = pids_[event.child_pid];
+  if (known != nullptr) end(*known, header.time);
+  used_.insert(event.child_pid);
   TaskLife& life = find(event.child_pid, header, TaskState::blocked);
   life.born = true;
   life.parent = event.parent_pid;
@@ -247,11 +284,11 @@ void TaskTimes::on(const EventHeader& header, const SchedProcessExec& event) {
     at(header);
     return;
   }
-  TaskLife* thread = pids_[event.old_pid].life;
+  TaskLife* thread = pids_[event.old_pid];
   if (thread != nullptr && event.old_pid != 0) end(*thread, header.time);
-  TaskLife* leader = pids_[event.pid].life;
+  TaskLife* leader = pids_[event.pid];
   if (leader != nullptr && cpu(header).current != leader) end(*leader, header.time);
-  pids_[event.pid].used = true;
+  used_.insert(event.pid);
   at(header);
 }
 

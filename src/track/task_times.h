@@ -31,12 +31,17 @@
 //  - After a gap in a CPU's events all time since the last event of a task is doubtful, but for
 //  tasks
 //    which run on another CPU.
+//
+// A machine makes thousands of tasks a second for as long as one likes. Of those that are over, the
+// ones that switched least are forgotten: what they did is added up in one (ended()), and so every
+// sum over all tasks holds. Their places are used again.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -100,7 +105,8 @@ class Comm {
 
 // One task, from its begin to its end. Never moves while the TaskTimes lives.
 struct TaskLife {
-  std::uint32_t id = 0;  // 0, 1, ... in the order in which they were first seen
+  std::uint32_t id = 0;      // its place: 0, 1, ...; that of a task that is forgotten is used again
+  std::uint64_t number = 0;  // 1, 2, ... in the order in which they were first seen
   Pid pid = 0;
   Pid parent = -1;  // who forked it, when that was seen
   Comm comm;        // the last it had
@@ -122,6 +128,7 @@ struct TaskLife {
  private:
   friend class TaskTimes;
   std::uint32_t place = 0;  // among the living
+  bool kept = false;        // somebody wants it
   bool woken_early = false;
   bool doubt = false;  // about what it did since `since`
   bool exiting = false;
@@ -139,7 +146,16 @@ struct TaskSwitch {
   bool prev_came = false;      // the switch to it was seen: `ran` is complete
   bool next_left = false;      // the switch away from it was seen: `off` is complete
   bool prev_runnable = false;  // else it blocks, or is gone
-  bool migrated = false;
+};
+
+// Who keeps something by TaskLife::id.
+class LifeSink {
+ public:
+  virtual ~LifeSink() = default;
+  // Is more wanted of this task, which is over, than what it adds to the sums?
+  virtual bool keeps(const TaskLife& life) const = 0;
+  // They are over and forgotten: from now on their ids are nobody's, and then others'.
+  virtual void forget(std::span<const TaskLife* const> lives) = 0;
 };
 
 class TaskTimes {
@@ -147,10 +163,25 @@ class TaskTimes {
   // `wakeups`: sched_waking or sched_wakeup can be in this capture. `contexts` tells what
   // interrupts took from a task, without it stolen_ns stays 0. It must see each event first, and
   // live as long.
-  explicit TaskTimes(bool wakeups = true, CpuContexts* contexts = nullptr)
-      : wakeups_(wakeups), contexts_(contexts) {}
+  // `most_gone`: so many tasks that are over, and those that somebody wants, are not forgotten.
+  explicit TaskTimes(bool wakeups = true, CpuContexts* contexts = nullptr,
+                     std::size_t most_gone = kMostGone)
+      : wakeups_(wakeups), contexts_(contexts), most_gone_(most_gone), limit_(most_gone) {}
   TaskTimes(const TaskTimes&) = delete;
   TaskTimes& operator=(const TaskTimes&) = delete;
+
+  // With all that is kept of each, some 10 MB.
+  static constexpr std::size_t kMostGone = 4096;
+
+  // Before the first event: the time of the capture's first one of any kind. Without it, time
+  // begins with the first event that comes here.
+  void begin(Nanoseconds first) {
+    started_ = true;
+    start_ = first;
+  }
+  // It must outlive this, or leave().
+  void tell(LifeSink& sink) { sinks_.push_back(&sink); }
+  void leave(LifeSink& sink) { std::erase(sinks_, &sink); }
 
   // To everything below.
   void subscribe(stream::Dispatcher& dispatcher);
@@ -197,7 +228,7 @@ class TaskTimes {
   // What the task with this pid does after the last event; blocked when none was seen yet. Idle
   // tasks have no pid of their own.
   TaskState state(Pid pid) {
-    const TaskLife* life = pids_[pid].life;
+    const TaskLife* life = pids_[pid];
     return life == nullptr ? TaskState::blocked : life->state;
   }
   // Until `now`, which is not before the last event. Differences of two clocks of a task are exact
@@ -208,7 +239,11 @@ class TaskTimes {
     return contexts_ == nullptr ? 0 : contexts_->before_switch(cpu);
   }
 
+  // By id. A place that is nobody's now has pid 0 and nothing else.
   const std::deque<TaskLife>& lives() const { return lives_; }
+  // Those that are forgotten, as if they were one: sums, the first begin, the last end.
+  const TaskLife& ended() const { return ended_; }
+  std::uint64_t ended_count() const { return ended_count_; }
   bool has_wakeups() const { return wakeups_; }
   Nanoseconds start() const { return start_; }
 
@@ -218,11 +253,6 @@ class TaskTimes {
     TaskLife* idle = nullptr;
     bool used = false;  // some task was seen there
   };
-  struct Slot {
-    TaskLife* life = nullptr;
-    bool used = false;  // by a task that is gone: the next one did not exist at the start
-  };
-
   Cpu& cpu(const EventHeader& header) { return cpus_[header.cpu]; }
   // Every event proves that its pid runs on its CPU.
   TaskLife& at(const EventHeader& header) {
@@ -238,9 +268,14 @@ class TaskTimes {
   void arrive_unseen(TaskLife& life, Cpu& here, const EventHeader& header);
   void depart_unseen(TaskLife& life, Nanoseconds now);
   void leave_unseen(TaskLife& life);
-  bool settle(TaskLife& life, Cpu& here, CpuId cpu);
+  void settle(TaskLife& life, Cpu& here, CpuId cpu);
   void advance(TaskLife& life, Nanoseconds now, TaskState next) const;
   void end(TaskLife& life, Nanoseconds now);
+  // Between two events: nobody looks at a task that is over.
+  void forget_if_many() {
+    if (gone_.size() >= limit_) forget();
+  }
+  [[gnu::noinline]] void forget();
 
   Nanoseconds interrupted(CpuId cpu, Nanoseconds now) const {
     return contexts_ == nullptr ? 0 : contexts_->interrupt_ns(cpu, now);
@@ -252,9 +287,19 @@ class TaskTimes {
   Nanoseconds start_ = 0;
   std::uint32_t gaps_ = 0;
   PerCpu<Cpu> cpus_;
-  PidTable<Slot> pids_;
+  PidTable<TaskLife*> pids_;
+  PidSet
+      used_;  // by tasks that were seen to begin, or are gone: the next did not exist at the start
   std::deque<TaskLife> lives_;
+  std::uint64_t made_ = 0;
   std::vector<TaskLife*> living_;
+  std::vector<TaskLife*> gone_;
+  std::vector<TaskLife*> free_;
+  std::size_t most_gone_;
+  std::size_t limit_;  // of gone_, before some are forgotten
+  TaskLife ended_;
+  std::uint64_t ended_count_ = 0;
+  std::vector<LifeSink*> sinks_;
 };
 
 }  // namespace skbtrail::track

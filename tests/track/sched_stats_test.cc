@@ -353,8 +353,194 @@ TEST(TaskStates, letters) {
   EXPECT_EQ(TaskStates({{1, "Q"}}).name(1), "Q");
 }
 
-TEST(Durations, few_and_many) {
-  Durations durations;
+TEST(Values, add_up) {
+  constexpr std::size_t kSizes[] = {3, 40, 100};
+  for (const std::size_t first : kSizes) {
+    for (const std::size_t second : kSizes) {
+      Values sum, other;
+      Histogram expected;
+      for (std::size_t i = 0; i < first + second; ++i) {
+        (i < first ? sum : other).add(i * 1000);
+        expected.add(i * 1000);
+      }
+      sum += other;
+      sum.add(5);
+      expected.add(5);
+      EXPECT_EQ(sum.histogram().count(), expected.count());
+      EXPECT_EQ(sum.histogram().total(), expected.total());
+      EXPECT_EQ(sum.histogram().percentile(0.5), expected.percentile(0.5));
+    }
+  }
+}
+
+class ManyTasks : public testing::Test {
+ protected:
+  static constexpr Pid kFirst = 1000, kTasks = 10'000;
+  static constexpr std::size_t kMostGone = 100;
+
+  void change(Pid prev, std::int64_t state, Pid next) {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_comm = name(prev);
+    event.prev_state = state;
+    event.next_pid = next;
+    event.next_comm = name(next);
+    const EventHeader header{now += 10, 0, prev, 0};
+    stats.on(header, event);
+    wakes.on(header, event);
+  }
+  void fork(Pid parent, Pid child) {
+    const EventHeader header{now += 10, 0, parent, 0};
+    SchedProcessFork event;
+    event.parent_pid = parent;
+    event.child_pid = child;
+    event.child_comm = name(child);
+    stats.on(header, event);
+    wakes.on(header, event);
+    SchedWakeupNew woken;
+    woken.pid = child;
+    woken.comm = name(child);
+    stats.on(header, woken);
+    wakes.on(header, woken);
+  }
+  void waking(Pid waker, Pid pid) {
+    SchedWaking event;
+    event.pid = pid;
+    stats.on(EventHeader{now += 10, 0, waker, 0}, event);
+  }
+  // Each is woken by the server, for a packet, takes the server's CPU, and wakes it.
+  void serve(Pid pid) {
+    fork(7, pid);
+    change(7, kRunning, pid);
+    change(pid, kSleeping, 7);
+    waking(7, pid);
+    wakes.add(pid, now);
+    wakes.add(pid, now);
+    change(7, kSleeping, pid);
+    waking(pid, 7);
+    change(pid, test::kZombie, 7);
+  }
+  static std::string_view name(Pid pid) {
+    return pid == 7 ? "server" : pid < kFirst + kTasks / 2 ? "early" : "late";
+  }
+
+  Nanoseconds now = 100;
+  TaskTimes times{true, nullptr, kMostGone};
+  SyscallNames names;
+  PacketWakes wakes;
+  SchedStats stats{times, names, {}};
+};
+
+TEST_F(ManyTasks, are_forgotten_and_add_up) {
+  stats.packets(wakes);
+  change(0, kRunning, 7);
+  std::size_t most_waiting = 0;
+  for (Pid pid = kFirst; pid < kFirst + kTasks; ++pid) {
+    serve(pid);
+    most_waiting = std::max(most_waiting, wakes.waiting());
+  }
+  stats.finish(now);
+  EXPECT_LE(stats.tasks().size(), kMostGone + 3);
+  EXPECT_LE(most_waiting, kMostGone + 3);
+  EXPECT_EQ(times.ended_count() + stats.tasks().size() - 2, std::size_t{kTasks});
+  std::uint64_t voluntary = 0, packets = 0, woken = 0;
+  const auto add = [&](const SchedTask& task) {
+    if (task.life->pid == 0 && &task != &stats.ended()) return;
+    if (task.life->pid == 7) return;
+    voluntary += task.voluntary;
+    packets += task.woken_by_packets;
+    woken += task.woken;
+  };
+  for (const SchedTask& task : stats.tasks()) add(task);
+  add(stats.ended());
+  EXPECT_EQ(voluntary, 2U * kTasks);  // the second time they die
+  EXPECT_EQ(woken, std::uint64_t{kTasks});
+  EXPECT_EQ(packets, std::uint64_t{kTasks});
+  EXPECT_EQ(stats.ended().woken_by_packets, times.ended_count());
+  EXPECT_EQ(stats.ended().run.histogram().count(), 2 * times.ended_count());
+  EXPECT_EQ(stats.ended().waits.size(), 2U);
+  // The server knows them by their names.
+  std::map<std::string, std::uint64_t> takers, wakers;
+  for (const SchedTask& task : stats.tasks()) {
+    if (task.life->pid != 7) continue;
+    EXPECT_LE(task.takers.size(), kMostGone + 3);
+    EXPECT_LE(task.wakers.size(), kMostGone + 3);
+    const auto who = [&](std::uint32_t number) {
+      const auto [life, name] = stats.who(number);
+      return std::string(life != nullptr ? life->comm.view() : name);
+    };
+    for (const auto& [taker, count] : task.takers) takers[who(taker)] += count;
+    for (const auto& [waker, count] : task.wakers) wakers[who(waker.task)] += count;
+  }
+  const std::map<std::string, std::uint64_t> half_each{{"early", kTasks / 2}, {"late", kTasks / 2}};
+  EXPECT_EQ(takers, half_each);
+  EXPECT_EQ(wakers, half_each);
+}
+
+TEST_F(ManyTasks, that_proc_was_read_of_at_the_end_are_kept) {
+  std::vector<SwitchReading> readings;
+  SwitchReading start;
+  start.pid = kFirst;
+  start.timed = true;
+  start.from = start.to = 100;
+  SwitchReading stop = start;
+  stop.at_stop = true;
+  stop.from = stop.to = 300;
+  stop.voluntary = 1;
+  readings = {start, stop};
+  SchedStats with_proc(times, names, readings);
+  EXPECT_FALSE(with_proc.heard_of(stop));
+  const auto to = [&](Pid prev, std::int64_t state, Pid next) {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_state = state;
+    event.next_pid = next;
+    with_proc.on(EventHeader{now += 10, 0, prev, 0}, event);
+  };
+  to(0, kRunning, kFirst);
+  now = 400;
+  to(kFirst, test::kZombie, 7);
+  for (Pid pid = kFirst + 1; pid < kFirst + kTasks; ++pid) {
+    for (int i = 0; i < 3; ++i) {
+      to(7, kRunning, pid);
+      to(pid, i < 2 ? kRunning : test::kZombie, 7);
+    }
+  }
+  with_proc.finish(now);
+  EXPECT_TRUE(with_proc.heard_of(stop));
+  std::size_t found = 0;
+  for (const SchedTask& task : with_proc.tasks()) found += task.life->pid == kFirst ? 1 : 0;
+  EXPECT_EQ(found, 1U);
+  EXPECT_EQ(with_proc.ended().life->pid, 0);
+}
+
+TEST(PacketWakes, each_wakeup_counts_once) {
+  PacketWakes wakes;
+  const EventHeader header{500, 0, 7, 0};
+  wakes.add(7, 100);
+  wakes.add(7, 200);
+  wakes.add(7, 100);  // read later than what came after it
+  wakes.add(8, 150);
+  wakes.on(header, SchedProcessFork{1, "p", 8});
+  wakes.add(8, 600);
+  wakes.add(8, 700);
+  const auto taken = [&] {
+    std::map<std::pair<Pid, Nanoseconds>, std::uint64_t> result;
+    for (const PacketWakes::Stretch& stretch : wakes.take()) {
+      result[{stretch.pid, stretch.first}] += stretch.wakeups;
+    }
+    return result;
+  };
+  const std::map<std::pair<Pid, Nanoseconds>, std::uint64_t> expected{
+      {{7, 100}, 2}, {{8, 150}, 1}, {{8, 600}, 2}};
+  EXPECT_EQ(taken(), expected);
+  EXPECT_TRUE(taken().empty());
+  wakes.add(7, 200);  // was told of before
+  EXPECT_TRUE(taken().empty());
+}
+
+TEST(Values, few_and_many) {
+  Values durations;
   Histogram expected;
   for (Nanoseconds i = 0; i < 200; ++i) {
     durations.add(i * 1000);

@@ -85,7 +85,7 @@ TEST_F(Syscalls, a_call_that_sleeps_is_blocked_then_queued_and_hardly_works) {
   EXPECT_EQ(epoll.time.run_ns, 30U);
   EXPECT_EQ(epoll.time.blocked_ns, 390U);
   EXPECT_EQ(epoll.time.runnable_ns, 30U);
-  EXPECT_EQ(epoll.wall.total(), 450U);
+  EXPECT_EQ(epoll.wall.histogram().total(), 450U);
   EXPECT_EQ(epoll.time.wall_ns(), 450U);
   EXPECT_EQ(epoll.ready, 3U);
   EXPECT_EQ(epoll.readying, 1U);
@@ -278,6 +278,55 @@ TEST_F(Syscalls, the_next_task_with_a_pid_has_calls_of_its_own) {
   EXPECT_EQ(stats.tasks().size(), 2U);
   EXPECT_EQ(call(7, kRead).count, 1U);
   EXPECT_EQ(call(7, kRead).never_returned, 0U);
+}
+
+// What ten thousand short tasks did is there, and their memory is not.
+TEST(SyscallsOfMany, are_forgotten_and_add_up) {
+  constexpr Pid kTasks = 10'000;
+  constexpr std::size_t kMostGone = 100;
+  SyscallNames names{"Linux host 6.12 x86_64"};
+  TaskTimes times(true, nullptr, kMostGone);
+  SyscallStats stats(times, names);
+  Nanoseconds now = 100;
+  const auto to = [&](Pid prev, std::int64_t state, Pid next) {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_state = state;
+    event.next_pid = next;
+    times.on(EventHeader{now, 0, prev, 0}, event);
+    stats.on(EventHeader{now, 0, prev, 0}, event);
+  };
+  constexpr int kExit = 60;
+  for (Pid pid = 1000; pid < 1000 + kTasks; ++pid) {
+    to(0, kRunning, pid);
+    for (int i = 0; i < 3; ++i) {
+      stats.on(EventHeader{now += 10, 0, pid, 0}, RawSysEnter{kRead});
+      stats.on(EventHeader{now += 10, 0, pid, 0}, RawSysExit{kRead, 512});
+    }
+    stats.on(EventHeader{now += 10, 0, pid, 0}, RawSysEnter{kExit});
+    now += 10;
+    to(pid, kZombie, 0);
+  }
+  times.finish(now);
+  stats.finish();
+  EXPECT_LE(times.lives().size(), kMostGone + 2);
+  EXPECT_LE(stats.room(), 2 * (kMostGone + 3));
+  EXPECT_GT(stats.ended_tasks(), kTasks - kMostGone - 1);
+  EXPECT_EQ(stats.ended_tasks(), times.ended_count());
+  CallStats reads, exits;
+  const auto add = [&](const TaskCalls& task) {
+    for (const CallStats* call : task.calls) (call->nr == kRead ? reads : exits) += *call;
+  };
+  add(stats.ended());
+  for (const TaskCalls* task : stats.tasks()) add(*task);
+  EXPECT_EQ(stats.tasks().size() + stats.ended_tasks(), std::size_t{kTasks});
+  EXPECT_EQ(reads.count, 3U * kTasks);
+  EXPECT_EQ(reads.time.run_ns, 30U * kTasks);
+  EXPECT_EQ(reads.wall.histogram().total(), 30U * kTasks);
+  EXPECT_EQ(reads.wall.histogram().count(), 3U * kTasks);
+  EXPECT_EQ(reads.bytes, 3U * 512 * kTasks);
+  EXPECT_EQ(reads.sizes.counts().at(10), 3U * kTasks);
+  EXPECT_EQ(exits.never_returned, std::uint64_t{kTasks});
 }
 
 }  // namespace

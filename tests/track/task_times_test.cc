@@ -21,7 +21,8 @@ using test::kZombie;
 // Events by hand, in the order of their times.
 class Script {
  public:
-  explicit Script(bool wakeups = true) : times(wakeups) {}
+  explicit Script(bool wakeups = true, std::size_t most_gone = TaskTimes::kMostGone)
+      : times(wakeups, nullptr, most_gone) {}
 
   TaskSwitch sched_switch(Nanoseconds time, CpuId cpu, Pid prev, std::int64_t state, Pid next,
                           std::string_view prev_comm = "p", std::string_view next_comm = "n") {
@@ -114,6 +115,83 @@ TEST(TaskTimes, runs_blocks_waits) {
   script.times.finish(160);
   script.expect(7, 10 + 20, 3 + 12, 15);
   EXPECT_EQ(script.life(7).switches, 2U);
+}
+
+TEST(TaskTimes, time_begins_with_the_first_event_of_any_kind) {
+  Script script;
+  script.times.begin(40);
+  script.waking(100, 0, 5, 6);
+  script.sched_switch(110, 1, 7, kSleeping, 8);
+  script.times.finish(120);
+  EXPECT_EQ(script.times.start(), 40U);
+  script.expect(5, 80, 0, 0);
+  script.expect(6, 0, 20, 60);
+  script.expect(7, 70, 0, 10);
+  script.expect(8, 10, 70, 0);
+}
+
+// Of a host that forks all the time: each child runs twice and ends, one of a hundred runs longer.
+TEST(TaskTimes, tasks_that_are_over_are_forgotten_and_add_up) {
+  constexpr Pid kFirst = 1000, kTasks = 10'000;
+  constexpr std::size_t kMostGone = 100;
+  Script script(true, kMostGone);
+  Nanoseconds now = 100;
+  const auto to = [&](Pid prev, std::int64_t state, Pid next) {
+    script.sched_switch(now += 10, 0, prev, state, next);
+  };
+  to(0, kRunning, 7);
+  std::uint64_t switches = 0;
+  for (Pid pid = kFirst; pid < kFirst + kTasks; ++pid) {
+    script.fork(now += 10, 0, 7, pid);
+    script.wakeup_new(now += 10, 0, 7, pid);
+    const int runs = pid % 1000 == 0 ? 50 : 2;
+    for (int i = 0; i < runs; ++i) {
+      to(7, kRunning, pid);
+      to(pid, i + 1 < runs ? kRunning : kZombie, 7);
+    }
+    switches += static_cast<std::uint64_t>(runs);
+  }
+  script.times.finish(now);
+  const TaskTimes& times = script.times;
+  EXPECT_LE(times.lives().size(), kMostGone + 3);
+  EXPECT_GE(times.ended_count(), kTasks - kMostGone - 1);
+  // Those that switched often are there.
+  for (Pid pid = kFirst; pid < kFirst + kTasks; pid += 1000) {
+    EXPECT_EQ(script.life(pid).switches, 50U);
+    EXPECT_EQ(script.life(pid).parent, 7);
+  }
+  TaskClock sum = times.ended().clock;
+  std::uint64_t counted = times.ended().switches, lives = times.ended_count();
+  for (const TaskLife& life : times.lives()) {
+    if (life.pid < kFirst) continue;
+    sum += life.clock;
+    counted += life.switches;
+    ++lives;
+  }
+  EXPECT_EQ(lives, std::uint64_t{kTasks});
+  EXPECT_EQ(counted, switches);
+  EXPECT_EQ(sum.run_ns, 10 * switches);
+  // Between its fork and its first run it slept 10 ns and waited 10 ns.
+  EXPECT_EQ(sum.blocked_ns, 10U * kTasks);
+  EXPECT_EQ(sum.runnable_ns, 10 * switches);
+  EXPECT_EQ(sum.doubtful_ns, 0U);
+}
+
+TEST(PidTable, gives_back_what_is_not_used) {
+  PidTable<int> table;
+  PidSet set;
+  for (Pid pid = 0; pid < 100'000; ++pid) {
+    table[pid] = 1;
+    set.insert(pid);
+    if (pid >= 10) table[pid - 10] = 0;
+  }
+  EXPECT_GE(table.room(), 100'000U);
+  table.trim();
+  EXPECT_LE(table.room(), 1024U);
+  EXPECT_EQ(table[99'999], 1);
+  EXPECT_EQ(table[7], 0);
+  EXPECT_TRUE(set.contains(99'999));
+  EXPECT_FALSE(set.contains(100'000));
 }
 
 TEST(TaskTimes, what_a_task_did_before_it_was_seen) {
