@@ -70,6 +70,9 @@ class CpuAccount : public ContextSink {
   void subscribe(stream::Dispatcher& dispatcher);
 
   void spent(CpuId cpu, const Context& context, Nanoseconds from, Nanoseconds to) override;
+  void gone(TaskSlot task) override {
+    if (task < unsettled_.size()) unsettled_[task] = Unsettled();
+  }
   void on(const EventHeader& header, const SysEnter& event);
   void on(const EventHeader& header, const SysExit& event);
   void on(const EventHeader& header, const RawSysEnter& event);

@@ -84,11 +84,28 @@ void CpuContexts::run_task(Cpu& cpu, TaskSlot task, Pid pid, Nanoseconds now) {
 TaskSlot CpuContexts::slot(Pid pid) {
   if (pid == 0) return kIdleSlot;
   TaskSlot& known = slots_[pid];
-  if (known == kNotMade) {
+  if (known != kNotMade) return known;
+  if (free_slots_.empty()) {
     known = static_cast<TaskSlot>(tasks_.size());
-    tasks_.push_back({pid, thread_kind(comms_.name(pid))});
+    tasks_.emplace_back();
+  } else {
+    known = free_slots_.back();
+    free_slots_.pop_back();
   }
+  tasks_[known] = {pid, thread_kind(comms_.name(pid))};
   return known;
+}
+
+// After the switch away from a task that is dead.
+void CpuContexts::free_slot(TaskSlot slot) {
+  // Where a switch was not seen, a CPU may still count as the dead task's: its slot stays so.
+  for (const Cpu& cpu : cpus_) {
+    if (cpu.task == slot) return;
+  }
+  if (sink_ != nullptr) sink_->gone(slot);
+  free_slots_.push_back(slot);
+  constexpr std::uint32_t kOften = 4096;
+  if (++freed_ % kOften == 0) slots_.trim();
 }
 
 void CpuContexts::name_task(TaskMode& task, std::string_view comm) {
@@ -223,19 +240,21 @@ void CpuContexts::on(const EventHeader& header, const SchedSwitch& event) {
   Cpu& cpu = settle(header);
   cpu.before_switch = before;
   ++counts_.switches;
-  TaskMode& prev = tasks_[cpu.task];
+  const TaskSlot prev_slot = cpu.task;
+  TaskMode& prev = tasks_[prev_slot];
   name_task(prev, event.prev_comm);
   if (cpu.depth == 1 && cpu.frames[0].kind == ContextKind::softirq && cpu.task != kIdleSlot) {
     prev.softirq = cpu.frames[0].number;
     cpu.depth = 0;
   }
   drop_frames(cpu);
-  if (is_dead(event.prev_state) && cpu.task != kIdleSlot) {
-    slots_[prev.pid] = kNotMade;  // the next task with this pid is another one
-  }
+  const bool dead = is_dead(event.prev_state) && prev_slot != kIdleSlot;
+  if (dead) slots_[prev.pid] = kNotMade;  // the next task with this pid is another one
   const TaskSlot next = slot(event.next_pid);
   name_task(tasks_[next], event.next_comm);
   run_task(cpu, next, event.next_pid, header.time);
+  if (dead) [[unlikely]]
+    free_slot(prev_slot);
 }
 
 // Woken, it slept until now: it did not run anywhere.

@@ -56,6 +56,7 @@ enum class ContextKind : std::uint8_t {
 // The softirq was already running when the first event of a CPU came.
 inline constexpr std::uint16_t kUnseenVector = 0xffff;
 
+// A task that lives; those that are gone leave their slots to others.
 using TaskSlot = std::uint32_t;
 inline constexpr TaskSlot kIdleSlot = 0;
 inline constexpr TaskSlot kNoSlot = std::numeric_limits<TaskSlot>::max();
@@ -80,6 +81,8 @@ class ContextSink {
   // `cpu` was in `context` from `from` to `to`. The calls for a CPU follow each other without a gap
   // or an overlap, but for the time before its first event, which comes last, from finish().
   virtual void spent(CpuId cpu, const Context& context, Nanoseconds from, Nanoseconds to) = 0;
+  // The task is gone: its slot will be another one's.
+  virtual void gone(TaskSlot) {}
 };
 
 struct ContextCounts {
@@ -158,6 +161,7 @@ class CpuContexts {
     return handlers_.name(DeviceId{number});
   }
   const ContextCounts& counts() const { return counts_; }
+  std::size_t slots() const { return tasks_.size(); }
 
  private:
   enum class Mode : std::uint8_t { unknown, user, call };
@@ -207,6 +211,7 @@ class CpuContexts {
   void run_task(Cpu& cpu, TaskSlot task, Pid pid, Nanoseconds now);
   void charge(CpuId number, Cpu& cpu, Nanoseconds until, const Context& context);
   TaskSlot slot(Pid pid);
+  [[gnu::noinline]] void free_slot(TaskSlot slot);
   void name_task(TaskMode& task, std::string_view comm);
   Context base(Cpu& cpu);
   void refresh(Cpu& cpu);
@@ -223,6 +228,8 @@ class CpuContexts {
   PerCpu<Cpu> cpus_;
   std::vector<TaskMode> tasks_;  // by slot
   PidTable<TaskSlot> slots_;
+  std::vector<TaskSlot> free_slots_;
+  std::uint32_t freed_ = 0;
   Devices handlers_;         // names of irq handlers and of vectors
   std::uint32_t epoch_ = 0;  // counts gaps
   ContextCounts counts_;

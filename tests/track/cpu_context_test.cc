@@ -370,6 +370,55 @@ TEST_F(Account, a_read_is_of_a_file_unless_a_socket_is_touched_inside) {
   EXPECT_EQ(account.cpus()[0].wall(), 50U);
 }
 
+TEST_F(Account, slots_of_tasks_that_are_gone_are_used_again) {
+  const auto to = [&](Nanoseconds time, CpuId cpu, Pid prev, std::int64_t state, Pid next) {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_state = state;
+    event.next_pid = next;
+    contexts.on(EventHeader{time, cpu, prev, 0}, event);
+  };
+  // 7 and 9 are in user mode or in a call, nobody knows; 9 stays so, and the next one does not.
+  to(90, 1, 0, kRunning, 3);
+  to(100, 0, 0, kRunning, 7);
+  to(110, 0, 7, kZombie, 9);
+  to(130, 0, 9, kZombie, 11);
+  contexts.on(EventHeader{135, 0, 11, 0}, RawSysEnter{kRead});
+  account.on(EventHeader{135, 0, 11, 0}, RawSysEnter{kRead});
+  EXPECT_EQ(account.cpus()[0].in(ContextKind::user), 5U);
+  EXPECT_EQ(account.cpus()[0].in(ContextKind::user_or_call), 30U);
+  to(140, 0, 11, kSleeping, 0);
+  const std::size_t slots = contexts.slots();
+  for (Pid pid = 1000; pid < 11'000; ++pid) {
+    const Nanoseconds now = 200 + 10 * static_cast<Nanoseconds>(pid);
+    to(now, 0, 0, kRunning, pid);
+    to(now + 5, 0, pid, kZombie, 0);
+  }
+  EXPECT_LE(contexts.slots(), slots + 1);
+  // 3 runs on the other CPU all the while.
+  EXPECT_EQ(contexts.pid(contexts.now(1).task), 3);
+  EXPECT_EQ(account.cpus()[0].in(ContextKind::user_or_call), 30U + 5 * 10'000);
+}
+
+// No switch away from it was seen on the first CPU: it counts as there when it dies on the second.
+TEST_F(Account, a_slot_that_a_cpu_still_has_is_not_used_again) {
+  const auto to = [&](Nanoseconds time, CpuId cpu, Pid prev, std::int64_t state, Pid next) {
+    SchedSwitch event;
+    event.prev_pid = prev;
+    event.prev_state = state;
+    event.next_pid = next;
+    contexts.on(EventHeader{time, cpu, prev, 0}, event);
+  };
+  to(100, 0, 0, kRunning, 7);
+  to(110, 1, 0, kRunning, 7);
+  to(120, 1, 7, kZombie, 8);
+  EXPECT_NE(contexts.now(0).task, contexts.now(1).task);
+  EXPECT_EQ(contexts.pid(contexts.now(0).task), 7);
+  EXPECT_EQ(contexts.pid(contexts.now(1).task), 8);
+  to(130, 1, 8, kSleeping, 9);
+  EXPECT_EQ(contexts.pid(contexts.now(0).task), 7);
+}
+
 TEST_F(Account, a_packet_of_an_interrupt_inside_a_write_does_not_make_it_a_send) {
   enter(100, kWrite);
   account.on(EventHeader{105, 0, 7, kFlagSoftirq}, NetDevQueue{});
