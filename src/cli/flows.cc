@@ -43,26 +43,23 @@ Result<int> run_flows(const Options& options) {
   if (!trace) return pass(trace);
   const bool json = input.format == Format::json;
   TextWriter out(STDOUT_FILENO);
-  // The table of flows is the walk's, which needs its sink first.
-  const report::PacketNames* names = nullptr;
   const auto print = [&](const track::FlowSample& sample) {
     if (json) {
-      report::write_sample_json(sample, *names, out);
+      report::write_sample_json(sample, out);
     } else {
-      report::write_sample_text(sample, *names, out);
+      report::write_sample_text(sample, out);
     }
   };
   track::Flows table;
   track::FlowStats flows(table,
                          series ? std::function<void(const track::FlowSample&)>(print) : nullptr);
   PacketWalk walk(*trace, flows, table);
-  names = &walk.names();
   walk.also<TcpProbeWindows, TcpSendReset, TcpReceiveReset>(flows);
   if (series && !json) report::write_samples_header(out);
   const track::CaptureFacts facts = walk.run();
   flows.finish();
-  if (!series && json) report::write_flows_json(flows, facts, *names, out);
-  if (!series && !json) report::write_flows_text(flows, facts, *names, out);
+  if (!series && json) report::write_flows_json(flows, facts, walk.names(), out);
+  if (!series && !json) report::write_flows_text(flows, facts, walk.names(), out);
   if (auto written = out.flush(); !written) return pass(written);
   if (series) report::tell_what_lacks(facts);
   return exit_status(facts, input.strict);

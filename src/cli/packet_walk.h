@@ -55,6 +55,7 @@ class PacketWalk {
       run_events(trace_, {&events_, beside}, facts);
     }
     tracker_.finish();
+    facts.further_flows = names_.flows.refused();
     return facts;
   }
 

@@ -38,21 +38,37 @@ std::string ends(const track::FlowKey& key) {
 }
 
 // "10/10/24": smallest, median, largest.
-std::string spread(const Histogram& values) {
+std::string spread(const track::Values& all) {
+  const Histogram values = all.histogram();
   if (values.count() == 0) return "-";
   return fmt::format("{}/{}/{}", values.min(), values.percentile(0.5), values.max());
 }
 
-std::string duration_spread(const Histogram& microseconds) {
+std::string duration_spread(const track::Values& all) {
+  const Histogram microseconds = all.histogram();
   if (microseconds.count() == 0) return "-";
   const auto text = [](std::uint64_t us) { return std::string(CompactDuration(us * 1000).text()); };
   return fmt::format("{}/{}/{}", text(microseconds.min()), text(microseconds.percentile(0.5)),
                      text(microseconds.max()));
 }
 
-json::value spread_json(const Histogram& values) {
+json::value spread_json(const track::Values& all) {
+  const Histogram values = all.histogram();
   if (values.count() == 0) return nullptr;
   return {{"min", values.min()}, {"median", values.percentile(0.5)}, {"max", values.max()}};
+}
+
+// Connections that came when there were too many.
+void write_others(const track::FlowStats& flows, TextWriter& out) {
+  const FlowRow& others = flows.others();
+  if (flows.other_flows() == 0) return;
+  out.print("# {} more connections are not told apart: received {} packets, {}, sent {}, {}\n",
+            human_count(flows.other_flows()), human_count(others.received.packets),
+            human_bytes(others.received.bytes), human_count(others.sent.packets),
+            human_bytes(others.sent.bytes));
+  out.print("#   retransmitted {}, dropped {}, resets sent {}, received {}\n",
+            human_count(others.retransmits), human_count(others.dropped),
+            human_count(others.resets_sent), human_count(others.resets_received));
 }
 
 json::value direction_json(const track::FlowDirection& direction) {
@@ -95,6 +111,7 @@ void write_flows_text(const track::FlowStats& flows, const track::CaptureFacts& 
           "is too low\n");
     }
   }
+  write_others(flows, out);
   out.print(
       "# {} connections seen from their ends; cwnd in segments, rcv_wnd in bytes: "
       "smallest/median/largest\n",
@@ -126,11 +143,23 @@ void write_flows_json(const track::FlowStats& flows, const track::CaptureFacts& 
                     {"srtt_us", spread_json(row.srtt)},
                     {"rcv_wnd", spread_json(row.rcv_wnd)}});
   }
-  const FlowRow none = rows.empty() ? FlowRow() : rows[track::kNoFlow];
+  const FlowRow nothing;
+  const FlowRow& none = rows.empty() ? nothing : rows[track::kNoFlow];
   json::object result{
       {"flows", std::move(list)},
       {"without_flow",
        {{"received", direction_json(none.received)}, {"sent", direction_json(none.sent)}}}};
+  // Only where there are any: a capture with more connections than have rows is a rare one.
+  const FlowRow& others = flows.others();
+  if (flows.other_flows() > 0) {
+    result["more_flows"] = {{"flows", flows.other_flows()},
+                            {"received", direction_json(others.received)},
+                            {"sent", direction_json(others.sent)},
+                            {"retransmits", others.retransmits},
+                            {"resets_sent", others.resets_sent},
+                            {"resets_received", others.resets_received},
+                            {"dropped", others.dropped}};
+  }
   add_loss(result, facts);
   out.write(json::serialize(result));
   out.write("\n");
@@ -141,18 +170,17 @@ void write_samples_header(TextWriter& out) {
             "srtt", "snd_wnd", "rcv_wnd", "local - remote");
 }
 
-void write_sample_text(const track::FlowSample& sample, const PacketNames& names, TextWriter& out) {
+void write_sample_text(const track::FlowSample& sample, TextWriter& out) {
   constexpr std::uint32_t kInfinite = 0x7fffffff;  // TCP_INFINITE_SSTHRESH, include/net/tcp.h
   const Nanoseconds srtt = Nanoseconds{sample.srtt} * 1000;
   out.print("{:>13} {:>6} {:>6} {:>10} {:>9} {:>9} {:>9}  {}\n", human_time(sample.time),
             sample.data_len, sample.cwnd,
             sample.ssthresh == kInfinite ? "-" : fmt::format("{}", sample.ssthresh),
-            CompactDuration(srtt).text(), sample.snd_wnd, sample.rcv_wnd,
-            ends(names.flows.key(sample.flow)));
+            CompactDuration(srtt).text(), sample.snd_wnd, sample.rcv_wnd, ends(sample.flow));
 }
 
-void write_sample_json(const track::FlowSample& sample, const PacketNames& names, TextWriter& out) {
-  const track::FlowKey& key = names.flows.key(sample.flow);
+void write_sample_json(const track::FlowSample& sample, TextWriter& out) {
+  const track::FlowKey& key = sample.flow;
   out.print(
       "{{\"time_ns\":{},\"local\":\"{}\",\"remote\":\"{}\",\"data_len\":{},\"cwnd\":{},"
       "\"ssthresh\":{},\"snd_wnd\":{},\"srtt_us\":{},\"rcv_wnd\":{}}}\n",

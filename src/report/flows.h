@@ -15,7 +15,7 @@ void write_flows_json(const track::FlowStats& flows, const track::CaptureFacts& 
 
 // The series of one connection's windows: a line for every tcp_probe.
 void write_samples_header(TextWriter& out);
-void write_sample_text(const track::FlowSample& sample, const PacketNames& names, TextWriter& out);
-void write_sample_json(const track::FlowSample& sample, const PacketNames& names, TextWriter& out);
+void write_sample_text(const track::FlowSample& sample, TextWriter& out);
+void write_sample_json(const track::FlowSample& sample, TextWriter& out);
 
 }  // namespace skbtrail::report

@@ -17,6 +17,8 @@ inline void add_loss(boost::json::object& object, const track::CaptureFacts& fac
   object["undecodable_events"] = facts.undecodable;
   object["cpus_not_read"] = boost::json::value_from(facts.cpus_not_read);
   object["damage"] = boost::json::value_from(facts.damage);
+  // Only where there are any: 131,072 connections are many.
+  if (facts.further_flows > 0) object["further_connections_met"] = facts.further_flows;
 }
 
 }  // namespace skbtrail::report

@@ -55,6 +55,11 @@ void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
     out.print("# UNDECODABLE: {} records shorter than their format says\n",
               human_count(facts.undecodable));
   }
+  if (facts.further_flows > 0) {
+    out.print(
+        "# TOO MANY CONNECTIONS: further ones were met {} times, and their packets have none\n",
+        human_count(facts.further_flows));
+  }
 }
 
 void tell_what_lacks(const track::CaptureFacts& facts) {

@@ -62,6 +62,7 @@ struct CaptureFacts {
   std::vector<EventCount> missed_probes;  // functions whose probe left out so many calls
   bool stopped_early = false;             // the recorder could not go on: a full disk
   std::uint64_t undecodable = 0;          // records shorter than their format
+  std::uint64_t further_flows = 0;        // how often one was met that has no FlowId: too many
   std::vector<std::string> damage;
   std::vector<std::string> missing;   // events the analysis wanted and this trace does not have
   std::vector<std::string> disabled;  // and those whose layout makes no sense, with the reason
@@ -81,8 +82,8 @@ struct CaptureFacts {
   // Whether its events, as far as they were asked for, are not all that happened, or not all could
   // be read.
   bool lacks_anything() const {
-    return !complete() || stopped_early || undecodable > 0 || !cpus_not_read.empty() ||
-           !damage.empty() || !disabled.empty();
+    return !complete() || stopped_early || undecodable > 0 || further_flows > 0 ||
+           !cpus_not_read.empty() || !damage.empty() || !disabled.empty();
   }
   // Whether this trace does not have an event that the analysis wanted.
   bool lacks(std::string_view event) const {

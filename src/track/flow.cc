@@ -65,9 +65,15 @@ std::size_t Flows::Hash::operator()(const FlowKey& key) const {
 }
 
 FlowId Flows::id(const FlowKey& key) {
-  const auto [found, is_new] = ids_.try_emplace(key, static_cast<FlowId>(keys_.size()));
-  if (is_new) keys_.push_back(key);
-  return found->second;
+  if (const auto found = ids_.find(key); found != ids_.end()) return *found;
+  if (keys_.size() > most_) {
+    ++refused_;
+    return kNoFlow;
+  }
+  const auto id = static_cast<FlowId>(keys_.size());
+  keys_.push_back(key);
+  ids_.insert(id);
+  return id;
 }
 
 FlowId Flows::reversed(FlowId id) {

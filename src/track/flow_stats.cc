@@ -4,10 +4,17 @@
 
 namespace skbtrail::track {
 
+FlowRow& FlowStats::other_row(FlowId id) {
+  if (id >= is_other_.size()) is_other_.resize(std::size_t{id} + 1);
+  if (!is_other_[id]) ++other_flows_;
+  is_other_[id] = true;
+  return others_;
+}
+
 FlowRow& FlowStats::row(FlowId id, Nanoseconds time) {
-  if (id >= kMaxFlows) id = kNoFlow;
-  if (id >= rows_.size()) rows_.resize(std::size_t{id} + 1);
-  FlowRow& row = rows_[id];
+  const bool other = id > most_rows_;
+  if (!other && id >= rows_.size()) rows_.resize(std::size_t{id} + 1);
+  FlowRow& row = other ? other_row(id) : rows_[id];
   if (row.first == 0 || time < row.first) row.first = time;
   row.last = std::max(row.last, time);
   return row;
@@ -64,17 +71,20 @@ void FlowStats::add(const Leg& leg) {
   direction.bytes += leg.len;
   if (leg.retransmit) ++row.retransmits;
   if (leg.outcome == Outcome::dropped) ++row.dropped;
-  if (leg.pid != 0) row.owner = leg.pid;
+  if (leg.pid != 0 && &row != &others_) row.owner = leg.pid;
 }
 
 void FlowStats::on(const EventHeader& header, const TcpProbeWindows& event) {
-  const FlowId id = flows_.id({endpoint(event.saddr), endpoint(event.daddr)});
+  const FlowKey key{endpoint(event.saddr), endpoint(event.daddr)};
+  const FlowId id = flows_.id(key);
   FlowRow& row = this->row(id, header.time);
-  row.cwnd.add(event.snd_cwnd);
-  row.srtt.add(event.srtt);
-  row.rcv_wnd.add(event.rcv_wnd);
+  if (&row != &others_) {
+    row.cwnd.add(event.snd_cwnd);
+    row.srtt.add(event.srtt);
+    row.rcv_wnd.add(event.rcv_wnd);
+  }
   if (!sample_) return;
-  sample_({header.time, id, event.data_len, event.snd_cwnd, event.ssthresh, event.snd_wnd,
+  sample_({header.time, key, event.data_len, event.snd_cwnd, event.ssthresh, event.snd_wnd,
            event.srtt, event.rcv_wnd});
 }
 

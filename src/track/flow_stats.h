@@ -6,11 +6,11 @@
 #include <functional>
 #include <vector>
 
-#include "base/histogram.h"
 #include "event/tcp.h"
 #include "skbtrail/event.h"
 #include "track/flow.h"
 #include "track/packet.h"
+#include "track/values.h"
 
 namespace skbtrail::track {
 
@@ -34,15 +34,15 @@ struct FlowRow {
   Nanoseconds last = 0;
   Pid owner = 0;  // who sent or read last
   // At every tcp_probe:
-  Histogram cwnd;     // segments
-  Histogram srtt;     // microseconds
-  Histogram rcv_wnd;  // bytes
+  Values cwnd;     // segments
+  Values srtt;     // microseconds
+  Values rcv_wnd;  // bytes
 };
 
 // One tcp_probe of a flow.
 struct FlowSample {
   Nanoseconds time = 0;
-  FlowId flow = kNoFlow;
+  FlowKey flow;
   std::uint32_t data_len = 0;
   std::uint32_t cwnd = 0;      // segments
   std::uint32_t ssthresh = 0;  // segments
@@ -53,12 +53,14 @@ struct FlowSample {
 
 class FlowStats : public PacketSink {
  public:
-  // Flows with figures of their own; further ones are counted together as kNoFlow.
-  static constexpr std::size_t kMaxFlows = 16384;
+  // Flows with a row of their own: what a server with short connections makes takes 400 bytes
+  // each, of those that go on the three histograms take 10 KB.
+  static constexpr std::size_t kMostRows = 16'384;
 
   // `flows` is the one of the PacketTracker whose sink this is. `sample` may be empty.
-  FlowStats(Flows& flows, std::function<void(const FlowSample&)> sample)
-      : flows_(flows), sample_(std::move(sample)) {}
+  FlowStats(Flows& flows, std::function<void(const FlowSample&)> sample,
+            std::size_t most_rows = kMostRows)
+      : flows_(flows), sample_(std::move(sample)), most_rows_(most_rows) {}
 
   void packet(const Packet& packet) override;
   void on(const EventHeader& header, const TcpProbeWindows& event);
@@ -70,6 +72,9 @@ class FlowStats : public PacketSink {
 
   // Indexed by FlowId; the first is of packets that belong to no known flow.
   const std::vector<FlowRow>& rows() const { return rows_; }
+  // All that have an id and no row, together. Without what tcp_probe says, and without an owner.
+  const FlowRow& others() const { return others_; }
+  std::uint64_t other_flows() const { return other_flows_; }
 
  private:
   // GRO, or reassembly, put them into a packet that has not ended: only of that one is the flow
@@ -82,6 +87,7 @@ class FlowStats : public PacketSink {
   static constexpr std::size_t kMaxMerged = 65536;  // packets that others were put into
 
   FlowRow& row(FlowId id, Nanoseconds time);
+  [[gnu::noinline]] FlowRow& other_row(FlowId id);
   void add(const Leg& leg);
   bool add_merged(const Leg& leg);
   void take_merged(const Packet& into);
@@ -89,7 +95,11 @@ class FlowStats : public PacketSink {
 
   Flows& flows_;
   std::function<void(const FlowSample&)> sample_;
+  std::size_t most_rows_;
   std::vector<FlowRow> rows_;
+  FlowRow others_;
+  std::vector<bool> is_other_;  // by FlowId
+  std::uint64_t other_flows_ = 0;
   boost::unordered_flat_map<std::uint64_t, Merged> merged_;  // by id of what they were put into
 };
 

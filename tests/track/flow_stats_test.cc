@@ -1,6 +1,7 @@
 #include "track/flow_stats.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 namespace skbtrail::track {
 namespace {
@@ -59,6 +60,84 @@ TEST_F(FlowStatsTest, who_passes_packets_on_has_no_part_in_their_connection) {
   EXPECT_EQ(of(7).packets, 1U);
   EXPECT_EQ(of(7).bytes, 3014U);
   EXPECT_EQ(of(kNoFlow).packets, 0U);
+}
+
+FlowKey connection(std::uint32_t number) {
+  FlowKey key;
+  key.local.port = 80;
+  key.remote.port = 1;
+  for (std::size_t i = 0; i < 4; ++i) {
+    key.remote.address[12 + i] = static_cast<std::uint8_t>(number >> (8 * i));
+  }
+  return key;
+}
+
+TEST(Flows, further_connections_have_no_id_and_are_counted) {
+  Flows flows(3);
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(flows.id(connection(i)), i + 1);
+  EXPECT_EQ(flows.refused(), 0U);
+  EXPECT_EQ(flows.id(connection(7)), kNoFlow);
+  EXPECT_EQ(flows.id(connection(7)), kNoFlow);
+  EXPECT_EQ(flows.reversed(2), kNoFlow);
+  EXPECT_EQ(flows.refused(), 3U);
+  // Those before are known as ever.
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(flows.id(connection(i)), i + 1);
+    EXPECT_EQ(flows.key(i + 1), connection(i));
+  }
+  EXPECT_EQ(flows.refused(), 3U);
+}
+
+TEST(Flows, a_series_names_further_connections_too) {
+  Flows flows(0);
+  std::vector<FlowSample> samples;
+  FlowStats stats(flows, [&](const FlowSample& sample) { samples.push_back(sample); });
+  sockaddr_in local{}, remote{};
+  local.sin_family = remote.sin_family = AF_INET;
+  local.sin_port = htons(80);
+  TcpProbeWindows event;
+  const auto bytes = [](const sockaddr_in& address) {
+    return std::span(reinterpret_cast<const std::uint8_t*>(&address), sizeof address);
+  };
+  event.saddr = bytes(local);
+  event.daddr = bytes(remote);
+  stats.on(EventHeader{100, 0, 7, 0}, event);
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(name(samples[0].flow.local), "0.0.0.0:80");
+}
+
+// A million short connections.
+TEST(Flows, memory_does_not_grow_with_them) {
+  Flows flows;
+  FlowStats stats(flows, nullptr);
+  constexpr std::uint32_t kConnections = 1'000'000;
+  for (std::uint32_t i = 0; i < kConnections; ++i) {
+    Leg leg;
+    leg.direction = LegDirection::rx;
+    leg.outcome = i % 10 == 0 ? Outcome::dropped : Outcome::delivered;
+    leg.flow = flows.id(connection(i));
+    leg.birth = 100 + i;
+    leg.len = 10;
+    leg.pid = 7;
+    stats.packet({i, 0, &leg});
+  }
+  stats.finish();
+  EXPECT_EQ(flows.size(), Flows::kMostFlows + 1);
+  EXPECT_EQ(flows.refused(), kConnections - Flows::kMostFlows);
+  EXPECT_EQ(stats.rows().size(), FlowStats::kMostRows + 1);
+  EXPECT_EQ(stats.other_flows(), Flows::kMostFlows - FlowStats::kMostRows);
+  EXPECT_EQ(stats.others().received.packets, stats.other_flows());
+  EXPECT_EQ(stats.others().owner, 0);
+  // All are somewhere.
+  std::uint64_t packets = stats.others().received.packets;
+  std::uint64_t dropped = stats.others().dropped;
+  for (const FlowRow& row : stats.rows()) {
+    packets += row.received.packets;
+    dropped += row.dropped;
+  }
+  EXPECT_EQ(packets, kConnections);
+  EXPECT_EQ(dropped, kConnections / 10);
+  EXPECT_EQ(stats.rows()[kNoFlow].received.packets, flows.refused());
 }
 
 }  // namespace
