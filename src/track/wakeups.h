@@ -1,8 +1,10 @@
 // How many packets a reader finds each time it is woken.
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <vector>
 
 #include "track/packet.h"
 
@@ -25,11 +27,25 @@ class Wakeups {
     Nanoseconds& last = last_[leg.pid];
     if (wake != last) ++counts_.wakeups;
     last = wake;
+    if (last_.size() > kMostReaders) [[unlikely]]
+      forget();
   }
   const WakeupCounts& counts() const { return counts_; }
+  std::size_t readers() const { return last_.size(); }
+
+  static constexpr std::size_t kMostReaders = 65'536;
 
  private:
-  boost::unordered_flat_map<Pid, Nanoseconds> last_;  // as many as there are tasks that read
+  // Those that were woken last long ago: what they were woken for has been read.
+  [[gnu::noinline]] void forget() {
+    std::vector<Nanoseconds> times;
+    for (const auto& [pid, wake] : last_) times.push_back(wake);
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    boost::unordered::erase_if(last_, [&](const auto& entry) { return entry.second <= *middle; });
+  }
+
+  boost::unordered_flat_map<Pid, Nanoseconds> last_;
   WakeupCounts counts_;
 };
 

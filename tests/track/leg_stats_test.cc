@@ -221,6 +221,21 @@ TEST(LegStats, a_wakeup_counts_once_for_all_it_brings) {
   EXPECT_EQ(wakeups.counts().wakeups, 3U);
 }
 
+TEST(LegStats, readers_that_were_woken_long_ago_are_forgotten) {
+  track::Wakeups wakeups;
+  constexpr Pid kReaders = 1'000'000;
+  for (Pid reader = 1; reader <= kReaders; ++reader) {
+    Leg leg;
+    leg.pid = reader;
+    leg.stages.set(Stage::wake, static_cast<Nanoseconds>(reader));
+    wakeups.add(leg);
+    wakeups.add(leg);
+    ASSERT_LE(wakeups.readers(), track::Wakeups::kMostReaders);
+  }
+  EXPECT_EQ(wakeups.counts().wakeups, std::uint64_t{kReaders});
+  EXPECT_EQ(wakeups.counts().delivered, 2 * std::uint64_t{kReaders});
+}
+
 // ------------------------------------------------------------------------------ every capture
 
 class LegFigures : public ::testing::TestWithParam<std::filesystem::path> {
