@@ -477,6 +477,39 @@ TEST_F(ManyTasks, are_forgotten_and_add_up) {
   EXPECT_EQ(wakers, half_each);
 }
 
+TEST_F(ManyTasks, are_reported_among_the_others) {
+  change(0, kRunning, 7);
+  for (Pid pid = kFirst; pid < kFirst + kTasks; ++pid) serve(pid);
+  stats.finish(now);
+  const TaskStates states;
+  const Kinship kinship({}, "");
+  const CaptureFacts facts;
+  const auto report = report::make_sched_report({stats, states, kinship}, {}, facts, false);
+  ASSERT_TRUE(report.ended);
+  EXPECT_EQ(report.ended_tasks + report.tasks.size(), std::size_t{kTasks} + 1);
+  std::uint64_t voluntary = report.ended->voluntary;
+  for (const report::SchedRow& row : report.tasks) voluntary += row.voluntary;
+  EXPECT_EQ(voluntary, 3U * kTasks);  // the server sleeps once for each
+  EXPECT_EQ(report.ended->clock.wall_ns(), report.ended->run.total_ns +
+                                               report.ended->runnable.total_ns +
+                                               report.ended->blocked.total_ns);
+  EXPECT_THAT(report.ended->woken_by,
+              ::testing::ElementsAre(::testing::Field(&report::SchedShare::what, "server")));
+
+  std::FILE* file = std::tmpfile();
+  {
+    TextWriter out(::fileno(file));
+    report::write_sched_text(report, facts, false, 1, out);
+    ASSERT_TRUE(out.flush());
+  }
+  std::string text(4096, ' ');
+  std::rewind(file);
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  EXPECT_THAT(text, ::testing::HasSubstr("and 10000 others              20,000"));
+  EXPECT_THAT(text, ::testing::HasSubstr("of the others are over and not told apart"));
+}
+
 TEST_F(ManyTasks, that_proc_was_read_of_at_the_end_are_kept) {
   std::vector<SwitchReading> readings;
   SwitchReading start;
