@@ -31,7 +31,7 @@ struct AllWakeups : track::PacketSink {
 };
 
 TEST(PacketWakeups, are_found_with_little_room) {
-  auto opened = stream::Trace::open(test::data_file("6.12-nginx_small_veth.dat"));
+  auto opened = stream::Trace::open(test::data_file("6.12-pingpong_lo.dat"));
   ASSERT_TRUE(opened);
   stream::Trace& trace = *opened;
   AllWakeups all;
@@ -47,7 +47,7 @@ TEST(PacketWakeups, are_found_with_little_room) {
   }
   std::stable_sort(wakeups.begin(), wakeups.end(),
                    [](const Wakeup& a, const Wakeup& b) { return a.asked < b.asked; });
-  PacketWakeups large(trace), small(trace, 40);
+  PacketWakeups large(trace), small(trace, 20);
   for (const Wakeup& wakeup : wakeups) {
     const std::uint64_t expected = all.first.at({wakeup.pid, wakeup.time});
     EXPECT_EQ(large.packet_of(wakeup.pid, wakeup.time), expected);
