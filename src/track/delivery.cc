@@ -40,7 +40,7 @@ bool is_splice(std::string_view call) {
          (call == "splice" || call == "sendfile64" || call == "sendfile");
 }
 
-std::uint64_t copied_bytes(const Task& task) {
+[[gnu::noinline]] std::uint64_t copied_bytes(const Task& task) {
   std::uint64_t bytes = 0;
   for (const PendingCopy& copy : task.copies) bytes += copy.len;
   return bytes;

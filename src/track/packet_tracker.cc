@@ -20,9 +20,10 @@ bool receives(std::string_view call) {
   return call == "recvfrom" || call == "recvmsg" || call == "recvmmsg";
 }
 
-// 0 of all other calls.
+// What matters of them here; 0 of all other calls.
 std::uint64_t receive_flags(const SysEnter& event) {
-  return event.flags && receives(event.family_member) ? *event.flags : 0;
+  const std::uint64_t flags = event.flags.value_or(0);
+  return (flags & (kMsgPeek | kMsgTrunc)) != 0 && receives(event.family_member) ? flags : 0;
 }
 
 // The same of a call whose arguments have no names.
@@ -34,8 +35,9 @@ std::uint64_t receive_flags(std::string_view call, const RawSysEnter& event) {
 }
 
 EnteredCall entered(std::int64_t nr, std::string_view name, std::uint64_t flags, bool raw) {
-  const bool returns_bytes = name != "recvmmsg";
-  return {nr, name, (flags & kMsgPeek) != 0, (flags & kMsgTrunc) != 0 && returns_bytes, raw};
+  // What recvmmsg() returns are no bytes.
+  const bool discards = (flags & kMsgTrunc) != 0 && name != "recvmmsg";
+  return {nr, name, (flags & kMsgPeek) != 0, discards, raw};
 }
 
 template <class... Events>

@@ -428,8 +428,8 @@ void EveryTracker::Parts::check_packets(const Ends& ends) {
   violations.at_most(
       sum(rows, [](const auto& row) { return row.received.packets + row.sent.packets; }),
       listener.legs_of_flows, "packets of flows");
-  violations.equal(sum(rows, [](const auto& row) { return row.cwnd.count(); }), counts.probes,
-                   "tcp_probe by flow");
+  violations.equal(sum(rows, [](const auto& row) { return row.cwnd.histogram().count(); }),
+                   counts.probes, "tcp_probe by flow");
   violations.equal(sum(rows, [](const auto& row) { return row.resets_sent; }), counts.resets_sent,
                    "resets sent by flow");
   violations.equal(sum(rows, [](const auto& row) { return row.resets_received; }),
@@ -572,8 +572,8 @@ void EveryTracker::Parts::check_calls(const Ends& ends) {
   for (const track::TaskCalls* task : calls.tasks()) {
     Nanoseconds in_calls = 0;
     for (const track::CallStats* call : task->calls) {
-      violations.equal(call->wall.count(), call->count, "calls and their times");
-      violations.equal(call->wall.total(), wall(call->time), "parts of calls");
+      violations.equal(call->wall.histogram().count(), call->count, "calls and their times");
+      violations.equal(call->wall.histogram().total(), wall(call->time), "parts of calls");
       violations.at_most(call->errors, call->count, "errors of calls");
       violations.at_most(call->restarted, call->errors, "restarted calls");
       violations.at_most(call->in_gaps, call->count, "calls in gaps");
