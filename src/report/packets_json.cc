@@ -65,7 +65,7 @@ void append_reason(Lines& line, const Leg& leg, const PacketNames& names) {
   }
 }
 
-void append_task(Lines& line, Pid pid, const PacketNames& names) {
+void append_owner(Lines& line, Pid pid, const PacketNames& names) {
   if (pid == 0) {
     line.append(std::string_view(",\"task\":null"));
     return;
@@ -82,7 +82,7 @@ void append_leg(Lines& line, const Leg& leg, const PacketNames& names) {
   append_reason(line, leg, names);
   append(line, ",\"confidence\":\"{}\"",
          track::kConfidenceNames[static_cast<std::size_t>(leg.confidence)]);
-  append_task(line, leg.pid, names);
+  append_owner(line, leg.pid, names);
   if (!leg.call.empty()) {
     line.append(std::string_view(",\"call\":"));
     append_string(line, leg.call);
@@ -114,7 +114,7 @@ void write_packet_json(const track::Packet& packet, const PacketNames& names,
   append_reason(line, last, names);
   append(line, ",\"confidence\":\"{}\"",
          track::kConfidenceNames[static_cast<std::size_t>(packet.confidence())]);
-  append_task(line, task(packet), names);
+  append_owner(line, task(packet), names);
   line.append(std::string_view(",\"flow\":"));
   const std::string its_flow = flow(packet, names);
   if (its_flow.empty()) {
