@@ -144,9 +144,10 @@ few_unknown() {
   at_least $((unknown * 50)) "$(report .packets.rx.births)" \
     "packets, of which $unknown have no known end and none that is in the kernel's counters"
 }
-# Received, and no longer than a TCP header with options, IPv6's, and those of a tunnel.
+# Received, and no longer than a TCP header with options, IPv6's, and those of a tunnel. That there is
+# none at all is said on standard error.
 short_and_unknown() {
-  "$skbtrail" packets --outcome unknown --format json "$results/skbtrail.dat" |
+  "$skbtrail" packets --outcome unknown --format json "$results/skbtrail.dat" 2>"$results/unknown.err" |
     jq -s '[.[] | select(.direction == "rx" and .reason == "address reused" and .len <= 122)] | length'
 }
 
