@@ -241,7 +241,6 @@ LiveLeg* Sender::take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std
 // longer was freed for another reason, and must not adopt somebody else's skbs.
 void Sender::expect_segments(EventHeader header, LiveLeg& leg) {
   std::deque<LegRef>& segmented = cpu(header.cpu).segmented;
-  leg.tx.freed_unsent = true;
   segmented.push_back(&leg);
   while (segmented.size() > 1) {
     LiveLeg* oldest = segmented.front().get();
@@ -264,6 +263,8 @@ void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAdd
   }
   legs_.release_address(leg);
   if (!on_its_way(leg)) {
+    leg.tx.freed_unsent = true;
+    // What was requeued is not segmented any more (dequeue_skb(), net/sched/sch_generic.c).
     if (leg.requeues > 0) return legs_.close(leg, sent_outcome(leg));
     return expect_segments(header, leg);
   }

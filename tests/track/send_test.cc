@@ -99,6 +99,14 @@ TEST_F(Send, requeues_are_counted_and_are_not_an_end) {
   EXPECT_EQ(leg.rc, 0) << "the last one";
 }
 
+TEST_F(Send, what_is_consumed_behind_a_requeue_was_not_sent) {
+  queue(100, skb(1));
+  start(110, skb(1));
+  xmit(111, skb(1), kBusy);
+  consume(300, skb(1));
+  EXPECT_EQ(only().outcome, Outcome::consumed);
+}
+
 TEST_F(Send, drops_in_the_qdisc_and_in_the_driver) {
   queue(100, skb(1));
   tracker.on(at(110), KfreeSkb{skb(1), 0x1234, 3U});
