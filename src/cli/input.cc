@@ -64,7 +64,7 @@ Result<stream::Trace> open_capture(const Input& input) {
                 input.path);
   }
   auto trace = stream::Trace::open(input.path, input.what);
-  if (!trace || (!input.what.from && !input.what.to) || trace->has_events()) return trace;
+  if (!trace || (!input.what.from && !input.what.to) || trace->first_event()) return trace;
   // Of a time without events there is nothing to say, and a report of nothing would say that this
   // and that was not recorded.
   const auto span = trace->span();

@@ -31,7 +31,7 @@ class SchedWalk {
         stats_(times_, names_, reads_all(input) ? readings_ : std::vector<track::SwitchReading>(),
                sink),
         events_(trace.catalog()) {
-    times_.begin(first_time(trace));
+    times_.begin(trace.first_event().value_or(0));
     contexts_.subscribe_interrupts(events_);
     stats_.subscribe(events_);
   }

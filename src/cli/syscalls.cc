@@ -100,7 +100,7 @@ Result<int> run_syscalls(const Options& options) {
   track::CpuContexts contexts(comms);
   // Where nobody recorded how sleeps end, waiting for a CPU cannot be told from them.
   track::TaskTimes times(has_wakeups(trace->catalog()), &contexts);
-  times.begin(first_time(*trace));
+  times.begin(trace->first_event().value_or(0));
   track::SyscallStats stats(times, names);
   stream::Dispatcher events(trace->catalog());
   contexts.subscribe_interrupts(events);

@@ -29,12 +29,6 @@ track::Kinship kinship(const tracedat::Reader& file) {
       file.option_text(tracedat::OptionId::skbtrail_tgids));
 }
 
-Nanoseconds first_time(const stream::Trace& trace) {
-  stream::Merge events = trace.events();
-  RawEvent event;
-  return events.next(event) ? event.time : 0;
-}
-
 bool reads_all(const Input& input) {
   return input.what.cpus.empty() && !input.what.from && !input.what.to &&
          input.what.buffers.empty();

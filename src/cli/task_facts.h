@@ -3,7 +3,6 @@
 
 #include "cli/input.h"
 #include "stream/event_catalog.h"
-#include "stream/trace.h"
 #include "tracedat/reader.h"
 #include "track/sched_groups.h"
 #include "track/task_states.h"
@@ -16,9 +15,6 @@ bool has_wakeups(const stream::EventCatalog& catalog);
 track::TaskStates task_states(const stream::EventCatalog& catalog);
 // Who belongs to which process, as the recorder found them.
 track::Kinship kinship(const tracedat::Reader& file);
-// The time of the first event that is read, of whatever type; 0 when there is none. Reads no more
-// than the first pages.
-Nanoseconds first_time(const stream::Trace& trace);
 // A part of a capture cannot be held against counts of the whole.
 bool reads_all(const Input& input);
 // Whether the recorder was told to record some tasks only.

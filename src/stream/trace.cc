@@ -48,7 +48,7 @@ Result<Trace> Trace::of(tracedat::Reader file, const ReadOptions& options) {
   }
   const bool from_start =
       (options.from && options.from->from_start) || (options.to && options.to->from_start);
-  const Nanoseconds start = from_start ? trace.start() : 0;
+  const Nanoseconds start = from_start ? trace.first(0, kEndOfTime).value_or(0) : 0;
   if (options.from) trace.from_ = resolve(*options.from, start);
   if (options.to) trace.to_ = resolve(*options.to, start);
   // Of one moment on the clock and one from the start, only the capture tells which comes first.
@@ -113,23 +113,16 @@ std::vector<CpuId> Trace::cpus_not_read() const {
   return {numbers.begin(), numbers.end()};
 }
 
-// The time of the first event, of those CPUs and buffers that are read.
-Nanoseconds Trace::start() const {
+// Of those CPUs and buffers that are read.
+std::optional<Nanoseconds> Trace::first(Nanoseconds from, Nanoseconds to) const {
   const auto blocks = make_blocks();
-  Nanoseconds start = kEndOfTime;
+  std::optional<Nanoseconds> first;
   for (const Stream& stream : streams_) {
     RawEvent event;
-    if (pages(stream, blocks, 0, kEndOfTime).next(event)) start = std::min(start, event.time);
+    if (!pages(stream, blocks, from, to).next(event)) continue;
+    first = std::min(first.value_or(event.time), event.time);
   }
-  return start == kEndOfTime ? 0 : start;
-}
-
-bool Trace::has_events() const {
-  const auto blocks = make_blocks();
-  return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
-    RawEvent event;
-    return pages(stream, blocks, from_, to_).next(event);
-  });
+  return first;
 }
 
 std::optional<std::pair<Nanoseconds, Nanoseconds>> Trace::span() const {

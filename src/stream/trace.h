@@ -37,8 +37,8 @@ class Trace {
   tracedat::Reader& file() { return *file_; }
   const tracedat::Reader& file() const { return *file_; }
   const EventCatalog& catalog() const { return *catalog_; }
-  // Whether any event lies between ReadOptions::from and to.
-  bool has_events() const;
+  // The time of the first event between ReadOptions::from and to; nothing when there is none.
+  std::optional<Nanoseconds> first_event() const { return first(from_, to_); }
   // The times of the first and the last event of what is read, whatever from and to are; nothing
   // when there is none. Reads all of it.
   std::optional<std::pair<Nanoseconds, Nanoseconds>> span() const;
@@ -78,7 +78,7 @@ class Trace {
     const tracedat::CpuData* cpu;
   };
 
-  Nanoseconds start() const;
+  std::optional<Nanoseconds> first(Nanoseconds from, Nanoseconds to) const;
   std::shared_ptr<ring::Blocks> make_blocks() const;
   ring::CpuPages pages(const Stream& stream, const std::shared_ptr<ring::Blocks>& blocks,
                        Nanoseconds from, Nanoseconds to) const;
