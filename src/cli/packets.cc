@@ -280,6 +280,13 @@ class Choice {
       if (!named.seen[i]) tell(named.values[i]);
     }
   }
+  // COMM, PID, or COMM-PID.
+  static bool names_task(std::string_view text, std::string_view comm, Pid pid) {
+    if (text == comm || parse_number<Pid>(text) == pid) return true;
+    const std::size_t dash = text.rfind('-');
+    return dash != std::string_view::npos && text.substr(0, dash) == comm &&
+           parse_number<Pid>(text.substr(dash + 1)) == pid;
+  }
   // As the lines have it.
   static std::string shown_task(Pid pid, const report::PacketNames& names) {
     return fmt::format("{}-{}", names.comms.name(pid), pid);
@@ -295,8 +302,7 @@ class Choice {
       return any_leg(packet, [&](const track::Leg& leg) {
         if (leg.pid == 0) return false;
         pids_.insert(leg.pid);
-        return names.comms.name(leg.pid) == task || std::to_string(leg.pid) == task ||
-               shown_task(leg.pid, names) == task;
+        return names_task(task, names.comms.name(leg.pid), leg.pid);
       });
     });
     const bool right_flow = flows_.in([&](const std::string& flow) {
