@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -17,22 +18,15 @@ namespace {
 
 constexpr std::size_t kBufferSize = 1 << 20;
 constexpr std::size_t kAlignment = 4096;
+// The pipe that sub-buffers come through. No less than one sub-buffer fits: however large it is, it
+// takes one of the pipe's slots, and there is one for each 4 KiB.
+constexpr int kPipeSize = 256 << 10;
 // poll() on trace_pipe_raw wakes at buffer_percent and, on some kernels from 6.1 on, not at all
 // (42fb0a1e84ff and its fixes): it is never relied on alone.
 constexpr int kPollMs = 20;
-// What waits in memory for so long is written, though it is little: it is what a recorder that is
-// killed takes with it.
+// What waits in memory for so long is written, though it is little, and what the writer has not
+// gone past for so long is read: it is what a recorder that is killed takes with it.
 constexpr Nanoseconds kMostInMemory = 1'000'000'000;
-
-// Bytes of events on a sub-buffer: the commit field after the time stamp, without its flag bits
-// (RB_MISSED_EVENTS, RB_MISSED_STORED in kernel/trace/ring_buffer.c).
-std::uint32_t committed(const char* page) {
-  constexpr std::size_t kCommitOffset = 8;
-  constexpr std::uint32_t kSizeMask = 0x3fffffff;
-  std::uint64_t commit = 0;
-  std::memcpy(&commit, page + kCommitOffset, sizeof commit);
-  return static_cast<std::uint32_t>(commit) & kSizeMask;
-}
 
 void notify(int eventfd) {
   const std::uint64_t one = 1;
@@ -41,9 +35,9 @@ void notify(int eventfd) {
 
 }  // namespace
 
-CpuReader::CpuReader(Source source, Fd pipe, Fd spool, int alarm)
+CpuReader::CpuReader(Source source, Fd trace, Fd spool, int alarm)
     : source_(std::move(source)),
-      pipe_(std::move(pipe)),
+      trace_(std::move(trace)),
       spool_(std::move(spool)),
       wake_(::eventfd(0, EFD_CLOEXEC)),
       alarm_(alarm),
@@ -52,12 +46,19 @@ CpuReader::CpuReader(Source source, Fd pipe, Fd spool, int alarm)
 }
 
 Result<std::unique_ptr<CpuReader>> CpuReader::start(const Source& source, Fd spool, int alarm) {
-  Fd pipe(::open(source.pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!pipe) {
-    return fail(ErrorKind::failed, "cannot open {}: {}", source.pipe.string(), errno_text(errno));
+  Fd trace(::open(source.file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!trace) {
+    return fail(ErrorKind::failed, "cannot open {}: {}", source.file.string(), errno_text(errno));
   }
   std::unique_ptr<CpuReader> reader(
-      new CpuReader(source, std::move(pipe), std::move(spool), alarm));
+      new CpuReader(source, std::move(trace), std::move(spool), alarm));
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return fail(ErrorKind::failed, "no pipe to read CPU {}: {}", source.cpu, errno_text(errno));
+  }
+  reader->pages_out_ = Fd(ends[0]);
+  reader->pages_in_ = Fd(ends[1]);
+  (void)::fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);  // or fewer pages come at a time
   if (!reader->wake_ || reader->buffer_ == nullptr) {
     return fail(ErrorKind::failed, "no memory to read CPU {}", source.cpu);
   }
@@ -74,7 +75,7 @@ Result<void> CpuReader::finish() {
     stopping_ = true;
     notify(wake_.get());
     thread_.join();
-    pipe_.reset();
+    trace_.reset();
   }
   if (!trouble_.empty()) return fail(ErrorKind::failed, "{}", trouble_);
   return {};
@@ -82,41 +83,80 @@ Result<void> CpuReader::finish() {
 
 void CpuReader::run() {
   flushed_ = now(CLOCK_MONOTONIC_COARSE);
-  bool announced_scrap = false;
-  Drained drained = Drained::pages;
-  while (drained != Drained::failed && !stopping_) {
+  bool announced_nothing = false;
+  bool took_any = false;  // since the last flush
+  Taken taken = Taken::nothing;
+  while (taken != Taken::failed && !stopping_) {
     // Kernels without a watermark (before 6.1) call the buffer readable at its first event. Such a
-    // kernel would be asked again and again, and a page per event be read: then only the clock
-    // counts.
-    std::array<pollfd, 2> files{pollfd{wake_.get(), POLLIN, 0}, pollfd{pipe_.get(), POLLIN, 0}};
-    ::poll(files.data(), announced_scrap ? 1 : 2, kPollMs);
-    drained = drain(false);
-    announced_scrap = drained == Drained::scrap && files[1].revents != 0;
-    const bool is_due = now(CLOCK_MONOTONIC_COARSE) - flushed_ >= kMostInMemory;
-    if (is_due && drained != Drained::failed && !flush()) drained = Drained::failed;
+    // kernel would be asked again and again until the page is complete: then only the clock counts.
+    std::array<pollfd, 2> files{pollfd{wake_.get(), POLLIN, 0}, pollfd{trace_.get(), POLLIN, 0}};
+    ::poll(files.data(), announced_nothing ? 1 : 2, kPollMs);
+    taken = take_complete();
+    announced_nothing = taken == Taken::nothing && files[1].revents != 0;
+    took_any = took_any || taken == Taken::pages;
+    if (taken == Taken::failed || now(CLOCK_MONOTONIC_COARSE) - flushed_ < kMostInMemory) continue;
+    if (!took_any) taken = take_part();
+    took_any = false;
+    if (taken != Taken::failed && !flush()) taken = Taken::failed;
   }
-  if (drained != Drained::failed) drain(true);
+  if (taken != Taken::failed) taken = take_complete();
+  while (taken != Taken::failed && take_part() == Taken::pages) {
+  }
   cpu_time_ = now(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// Reads sub-buffers until there are none, or until one comes that the writer was still on: chasing
-// the writer would fill the file with nearly empty pages.
-CpuReader::Drained CpuReader::drain(bool to_the_end) {
-  for (bool first = true;; first = false) {
-    if (used_ == capacity_ && !flush()) return Drained::failed;
-    char* page = buffer_.get() + used_;
-    // Exactly one sub-buffer per call: a shorter read would continue on the same page.
-    const ssize_t count = ::read(pipe_.get(), page, source_.page_size);
+// Every sub-buffer that the writer has left: splice() gives no other (ring_buffer_read_page() with
+// `full`). read() also gives the one that the writer is on, and that loses events: when it is asked
+// for the next one, rb_get_reader_page() (kernel/trace/ring_buffer.c, 6.1 to 6.18) looks how far
+// the page is written, and then whether the writer is still on it. A writer that fills the page
+// between the two, and goes on, has its last events left out, and nobody is told. On a virtual CPU
+// that has to wait there, a thousand went in a minute.
+CpuReader::Taken CpuReader::take_complete() {
+  Taken taken = Taken::nothing;
+  for (;;) {
+    if (used_ == capacity_ && !flush()) return Taken::failed;
+    const ssize_t count = ::splice(trace_.get(), nullptr, pages_in_.get(), nullptr,
+                                   capacity_ - used_, SPLICE_F_NONBLOCK);
     if (count < 0 && errno == EINTR) continue;
-    if (count == 0 || (count < 0 && errno == EAGAIN)) return Drained::pages;
-    if (count < 0) {
-      return failed(fmt::format("cannot read CPU {}: {}", source_.cpu, errno_text(errno)));
-    }
-    std::memset(page + count, 0, source_.page_size - static_cast<std::size_t>(count));
-    used_ += source_.page_size;
-    const bool part_filled = committed(page) < source_.page_size / 2;
-    if (part_filled && !to_the_end) return first ? Drained::scrap : Drained::pages;
+    if (count == 0 || (count < 0 && errno == EAGAIN)) return taken;
+    if (count < 0) return cannot_read();
+    if (!take_from_pipe(static_cast<std::size_t>(count))) return Taken::failed;
+    taken = Taken::pages;
   }
+}
+
+bool CpuReader::take_from_pipe(std::size_t size) {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::read(pages_out_.get(), buffer_.get() + used_ + done, size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return cannot_read() != Taken::failed;
+    done += static_cast<std::size_t>(count);
+  }
+  fill_up(size);
+  return true;
+}
+
+// One sub-buffer, or what there is of it. While events are being written this may lose some, see
+// above: it is for CPUs that have next to none.
+CpuReader::Taken CpuReader::take_part() {
+  if (used_ == capacity_ && !flush()) return Taken::failed;
+  for (;;) {
+    // Exactly one sub-buffer per call: a shorter read would continue on the same page.
+    const ssize_t count = ::read(trace_.get(), buffer_.get() + used_, source_.page_size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0 || (count < 0 && errno == EAGAIN)) return Taken::nothing;
+    if (count < 0) return cannot_read();
+    fill_up(static_cast<std::size_t>(count));
+    return Taken::pages;
+  }
+}
+
+// Behind the last `size` bytes, which stand behind `used_`: to a whole page.
+void CpuReader::fill_up(std::size_t size) {
+  const std::size_t whole = (size + source_.page_size - 1) / source_.page_size * source_.page_size;
+  std::memset(buffer_.get() + used_ + size, 0, whole - size);
+  used_ += whole;
 }
 
 // What could not be written stays in memory, in whole pages.
@@ -140,10 +180,14 @@ bool CpuReader::flush() {
   return trouble_.empty();
 }
 
-CpuReader::Drained CpuReader::failed(const std::string& what) {
+CpuReader::Taken CpuReader::cannot_read() {
+  return failed(fmt::format("cannot read CPU {}: {}", source_.cpu, errno_text(errno)));
+}
+
+CpuReader::Taken CpuReader::failed(const std::string& what) {
   trouble_ = what;
   notify(alarm_);
-  return Drained::failed;
+  return Taken::failed;
 }
 
 }  // namespace skbtrail::record

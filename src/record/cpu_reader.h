@@ -20,7 +20,7 @@ class CpuReader {
  public:
   struct Source {
     CpuId cpu = 0;
-    std::filesystem::path pipe;   // per_cpu/cpuN/trace_pipe_raw
+    std::filesystem::path file;   // per_cpu/cpuN/trace_pipe_raw
     std::uint32_t page_size = 0;  // bytes of a sub-buffer
     std::size_t buffer = 0;       // which buffer of the capture: see tracedat::CpuExtent
   };
@@ -32,7 +32,7 @@ class CpuReader {
   ~CpuReader();
 
   // Reads what is left and ends the thread. Tracing must be off, or there is no end. Closes the
-  // pipe.
+  // source.
   Result<void> finish();
 
   // After finish(): the pages in the file, then those still in memory, in this order.
@@ -46,20 +46,25 @@ class CpuReader {
   void save_tail() { (void)flush(); }
 
  private:
-  CpuReader(Source source, Fd pipe, Fd spool, int alarm);
+  CpuReader(Source source, Fd trace, Fd spool, int alarm);
   void run();
-  // scrap: no more than one page, and that not half full.
-  enum class Drained { pages, scrap, failed };
-  Drained drain(bool to_the_end);
+  enum class Taken { pages, nothing, failed };
+  Taken take_complete();
+  bool take_from_pipe(std::size_t size);
+  Taken take_part();
+  void fill_up(std::size_t size);
   bool flush();
-  Drained failed(const std::string& what);
+  Taken cannot_read();
+  Taken failed(const std::string& what);
 
   struct Free {
     void operator()(char* memory) const { std::free(memory); }
   };
 
   Source source_;
-  Fd pipe_;
+  Fd trace_;
+  Fd pages_in_;  // of a pipe, empty but for the time of a call
+  Fd pages_out_;
   Fd spool_;
   Fd wake_;
   int alarm_;

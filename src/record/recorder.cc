@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,15 @@
 
 namespace skbtrail::record {
 namespace {
+
+// As many as this process may have, for its readers open five for each CPU: 1,024, what a shell
+// allows, are too few for 200 CPUs. The command was made before and has what it would have.
+void allow_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 // The steps of record(), and what must live from one to the next. The order of the members matters:
 // they go in reverse, so the readers close the instance's files before the session removes it.
@@ -126,6 +136,7 @@ class Recording {
   }
 
   Result<void> start_readers() {
+    allow_open_files();
     for (std::size_t buffer = 0; buffer < session_->buffers().size(); ++buffer) {
       for (const CpuId cpu : session_->buffers()[buffer].cpus()) {
         Result<void> started = start_reader(buffer, cpu);
@@ -259,10 +270,10 @@ class Recording {
     const std::string name = buffer == 0 ? "" : text_.named_buffers[buffer - 1].name;
     Result<Fd> spool = output_->spool(tracedat::spool_suffix(name, cpu));
     if (!spool) return pass(spool);
-    const std::filesystem::path pipe =
+    const std::filesystem::path file =
         source.folder() / "per_cpu" / ("cpu" + std::to_string(cpu)) / "trace_pipe_raw";
     Result<std::unique_ptr<CpuReader>> reader =
-        CpuReader::start({cpu, pipe, source.page_size(), buffer}, std::move(*spool), alarm_.get());
+        CpuReader::start({cpu, file, source.page_size(), buffer}, std::move(*spool), alarm_.get());
     if (!reader) return pass(reader);
     readers_.push_back(std::move(*reader));
     return {};

@@ -7,16 +7,20 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <regex>
 #include <sstream>
 
+#include "support/all_pages.h"
 #include "support/background.h"
 #include "support/files.h"
 #include "support/run.h"
 #include "support/tracecmd.h"
+#include "tracedat/reader.h"
 
 namespace skbtrail {
 namespace {
@@ -349,6 +353,42 @@ TEST_P(RecordVersion, what_a_killed_recorder_had_recorded_can_be_read) {
   EXPECT_EQ(next.status, 0) << next.err;
   EXPECT_THAT(next.err, HasSubstr("'skbtrail report " + left->string() + "' reads it"));
   EXPECT_TRUE(fs::exists(*left));
+}
+
+// Pages less than half full, the last one apart, on the CPU that has most of them.
+std::size_t part_filled(const fs::path& capture) {
+  constexpr std::uint64_t kSizeMask = 0x3fffffff;
+  std::size_t most = 0;
+  const auto reader = tracedat::Reader::open(capture);
+  if (!reader) {
+    ADD_FAILURE() << reader.error().message;
+    return most;
+  }
+  const tracedat::Buffer& buffer = reader->buffers().front();
+  for (const tracedat::CpuData& cpu : buffer.cpus) {
+    const std::vector<std::uint8_t> pages = test::all_pages(*reader, buffer, cpu);
+    std::size_t found = 0;
+    for (std::size_t at = 0; at + buffer.page_size < pages.size(); at += buffer.page_size) {
+      std::uint64_t commit = 0;
+      std::memcpy(&commit, pages.data() + at + 8, sizeof commit);
+      if ((commit & kSizeMask) < buffer.page_size / 2) ++found;
+    }
+    most = std::max(most, found);
+  }
+  return most;
+}
+
+// A page that is read while the kernel writes on it may lose its end: record/cpu_reader.cc.
+TEST_F(Record, pages_are_read_when_the_writer_has_left_them) {
+  const RunResult result =
+      record({"-e", "raw_syscalls:*"},
+             {"sh", "-c",
+              "for i in 1 2; do "
+              "dd if=/dev/zero of=/dev/null bs=1 count=500000 status=none & done; wait"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_GT(events_in(file_), 4000000U);
+  const double seconds = std::stod(result.err.substr(result.err.find("recorded ") + 9));
+  EXPECT_LE(static_cast<double>(part_filled(file_)), seconds + 1);
 }
 
 TEST_F(Record, a_pattern_leaves_out_events_without_the_field_of_its_filter) {
