@@ -38,7 +38,7 @@ std::string not_read_cpus(const track::CaptureFacts& facts) {
 
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
   if (facts.lossless()) {
-    out.write("# lost: nothing\n");
+    out.print("# lost: nothing{}\n", facts.damage.empty() ? "" : " known; the capture is damaged");
   } else {
     out.print("# LOST: {}\n", extent_of_loss(facts));
   }

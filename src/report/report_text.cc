@@ -14,7 +14,8 @@ std::string plural(std::uint64_t count, std::string_view noun) {
 
 void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
   if (capture.lossless()) {
-    out.write("  lost      nothing\n");
+    out.print("  lost      nothing{}\n",
+              capture.damage.empty() ? "" : " known; the capture is damaged");
     return;
   }
   out.print("  LOST      {}", plural(capture.lost(), "event"));
@@ -24,7 +25,9 @@ void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
       out.print(", {} of them of unknown size", human_count(capture.gaps_of_unknown_size));
     }
   }
-  out.write("\n            packets alive in a gap are left out of the stages\n");
+  out.write(capture.gap_count > 0
+                ? "\n            packets alive in a gap are left out of the stages\n"
+                : "\n            where is not known: any packet may lack an event\n");
   constexpr std::size_t kGapsShown = 5;
   for (std::size_t i = 0; i < std::min(kGapsShown, capture.gaps.size()); ++i) {
     const LossWindow& gap = capture.gaps[i];
@@ -37,8 +40,8 @@ void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
   }
   for (const track::CpuLossCounters& cpu : capture.counters) {
     if (cpu.unread > 0) {
-      out.print("            CPU {}  {} were still in its buffer when the recording stopped\n",
-                cpu.cpu, human_count(cpu.unread));
+      out.print("            CPU {}  {} were never read from its buffer\n", cpu.cpu,
+                human_count(cpu.unread));
       continue;
     }
     out.print("            CPU {}  the kernel counted {} overwritten, {} dropped, {} nested\n",

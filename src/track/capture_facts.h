@@ -26,7 +26,8 @@ struct CpuLossCounters {
   std::uint64_t overrun = 0;         // overwritten before they were read
   std::uint64_t commit_overrun = 0;  // dropped because nested events did not fit
   std::uint64_t dropped = 0;         // dropped because the buffer was full (overwrite off)
-  std::uint64_t unread = 0;          // left in the buffer when the recording stopped early
+  std::uint64_t unread = 0;  // left in the buffer: the recorder stopped early, or the kernel
+                             // passed over it (record/cpu_reader.cc)
 
   std::uint64_t total() const {
     return add_lost(add_lost(overrun, commit_overrun), add_lost(dropped, unread));

@@ -193,6 +193,12 @@ bool Receiver::has_left_gro(const LiveLeg& leg) {
   return leg.rx.stacked && !leg.rx.handed_on;
 }
 
+// A packet is never put into the one that GSO made it of: that is gone, and another skb has its
+// address.
+bool Receiver::was_cut_off(const LiveLeg& part, const LiveLeg& whole) {
+  return part.parent != 0 && part.parent == whole.head->id;
+}
+
 // Which held skb took it is in no event but a probe's. Clear when this segment was the last that
 // skb could take and it was passed on at once (dev_gro_receive(), net/core/gro.c: a merge that
 // completes an skb calls napi_gro_complete() before it returns), when both were cut off the same
@@ -226,7 +232,7 @@ void Receiver::gro_exit(const EventHeader& header, std::int32_t ret) {
     cpu.held.push_back(leg);
   } else if (ret == kGroMerged || ret == kGroMergedFree) {
     const auto [into, sure] = merged_into(cpu, *leg);
-    if (into != nullptr) {
+    if (into != nullptr && !was_cut_off(*leg, *into)) {
       leg->merged_into = into->head->id;
       ++into->segments;
       if (!sure) leg->confidence = Confidence::inferred;
@@ -655,8 +661,8 @@ std::uint64_t Receiver::reassembled(const EventHeader& header, const LiveLeg& fi
   std::vector<LegRef>& unmatched = this->cpu(header.cpu).unmatched;
   const auto follows = [&](const LegRef& ref) {
     const LiveLeg* leg = ref.get();
-    return leg != nullptr && leg != &first && leg->rx.waiting && leg->rx.fragment_of == 0 &&
-           leg->rx.last_device == first.rx.last_device &&
+    return leg != nullptr && leg != &first && !was_cut_off(first, *leg) && leg->rx.waiting &&
+           leg->rx.fragment_of == 0 && leg->rx.last_device == first.rx.last_device &&
            leg->stages[Stage::stack] >= first.stages[Stage::stack];
   };
   const LiveLeg* last = nullptr;
@@ -667,7 +673,7 @@ std::uint64_t Receiver::reassembled(const EventHeader& header, const LiveLeg& fi
   }
   if (last == nullptr) return 0;
   const auto mark = [&](const LegRef& ref) {
-    if (!follows(ref) || ref.get() == last) return;
+    if (!follows(ref) || ref.get() == last || was_cut_off(*ref.get(), *last)) return;
     if (ref.get()->rx.stack_len != first.rx.stack_len) return;
     if (ref.get()->stages[Stage::stack] > last->stages[Stage::stack]) return;
     ref.get()->rx.fragment_of = last->head->id;

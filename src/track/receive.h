@@ -194,6 +194,7 @@ class Receiver {
     LiveLeg* into = nullptr;  // null when it is unknown
     bool sure = false;
   };
+  static bool was_cut_off(const LiveLeg& part, const LiveLeg& whole);
   static Merged merged_into(const Cpu& cpu, const LiveLeg& leg);
   static bool take(std::vector<LegRef>& list, const LiveLeg* leg);
   Ready announced_again(const EventHeader& header);

@@ -248,7 +248,13 @@ void Sender::expect_segments(EventHeader header, LiveLeg& leg) {
                        header.time - oldest->birth <= kSegmentWait;
     if (waits) return;
     segmented.pop_front();
-    if (oldest != nullptr) legs_.close(*oldest, sent_outcome(*oldest));
+    if (oldest == nullptr) continue;
+    if (oldest->segments == 0) {
+      legs_.close(*oldest, sent_outcome(*oldest));
+    } else {
+      oldest->tx.all_segments_seen = true;  // those on their way are still to end
+      close_if_gone(*oldest);
+    }
   }
 }
 
@@ -264,6 +270,7 @@ void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAdd
   legs_.release_address(leg);
   if (!on_its_way(leg)) {
     leg.tx.freed_unsent = true;
+    if (leg.segments > 0) return close_if_gone(leg);  // freed before, and they are its end
     // What was requeued is not segmented any more (dequeue_skb(), net/sched/sch_generic.c).
     if (leg.requeues > 0) return legs_.close(leg, sent_outcome(leg));
     return expect_segments(header, leg);

@@ -345,6 +345,7 @@ TEST_P(RecordVersion, what_a_killed_recorder_had_recorded_can_be_read) {
   ASSERT_TRUE(left);
   const RunResult report = test::skbtrail({"report", left->string()});
   EXPECT_EQ(report.status, 5) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("lost      nothing known; the capture is damaged"));
   EXPECT_THAT(report.out, HasSubstr("RECOVERED: the recorder was stopped before it finished"));
   EXPECT_GE(number_after(report.out, "captured"), 100000U) << report.out;
   EXPECT_THAT(report.out, HasSubstr("raw_syscalls:sys_enter"));

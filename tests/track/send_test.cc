@@ -515,6 +515,25 @@ TEST_F(Send, software_gso_goes_on_when_the_bytes_of_equal_segments_add_up_by_cha
   EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
 }
 
+// The driver holds its first segment when it has waited too long to be given others.
+TEST_F(Send, software_gso_waits_for_the_segments_it_has) {
+  constexpr Nanoseconds kLater = 2'000'000'000;
+  queue(100, skb(1), 66 + 2 * 1448);
+  consume(110, skb(1));
+  start(200, skb(10), 66 + 1448);
+  queue(kLater, skb(2), 66 + 2 * 1448);
+  consume(kLater + 10, skb(2));
+  xmit(kLater + 100, skb(10), 0, 66 + 1448);
+  consume(kLater + 200, skb(10));
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[0].skbaddr, skb(1));
+  EXPECT_EQ(legs.tx[0].segments, 1U);
+  EXPECT_EQ(legs.tx[0].outcome, Outcome::transmitted);
+  EXPECT_EQ(time(legs.tx[0], Stage::complete), kLater + 200);
+  EXPECT_EQ(legs.tx[1].outcome, Outcome::consumed);
+}
+
 TEST_F(Send, two_gso_packets_of_one_bulk_get_their_own_segments) {
   queue(100, skb(1), 66 + 1448 + 10);
   queue(101, skb(2), 66 + 1448 + 20);
