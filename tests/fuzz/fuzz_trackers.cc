@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   EventScript script({data, size});
   const ScriptedKernel& kernel = script.kernel();
   EveryTracker trackers(kernel.catalog(), kernel.reasons(), ScriptedKernel::cmdlines(),
-                        ScriptedKernel::kallsyms(), ScriptedKernel::uname());
+                        ScriptedKernel::kallsyms(), ScriptedKernel::uname(),
+                        !script.time_runs_back());
   skbtrail::RawEvent event;
   std::optional<skbtrail::LossWindow> lost;
   while (script.next(event, lost)) {
@@ -43,8 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     trackers.events().dispatch(event);
   }
   const std::vector<std::string> violations =
-      trackers.finish({script.first(), script.last(), script.cpus(), script.gaps_at_end(),
-                       !script.time_runs_back()});
+      trackers.finish({script.first(), script.last(), script.cpus(), script.gaps_at_end()});
   for (const std::string& text : violations) std::fprintf(stderr, "%s\n", text.c_str());
   if (!violations.empty()) std::abort();
   return 0;

@@ -222,7 +222,7 @@ class PacketListener : public track::PacketSink,
 
   Violations violations;
   Times times;
-  bool in_order = true;  // until it is known better
+  bool in_order = true;
   bool finishing = false;
   std::set<std::uint64_t> ids;
   std::uint64_t packets = 0, legs = 0, legs_of_packets = 0, legs_of_flows = 0, crossed_loss = 0,
@@ -340,7 +340,7 @@ struct EveryTracker::Parts {
   void check_cpus(const Ends& ends);
   void check_tasks(const Ends& ends);
   void check_task(const track::SchedTask& task, const Ends& ends);
-  void check_calls(const Ends& ends);
+  void check_calls();
 
   track::Devices devices;
   track::Comms comms;
@@ -367,8 +367,11 @@ struct EveryTracker::Parts {
 
 EveryTracker::EveryTracker(const stream::EventCatalog& catalog, const track::DropReasons& reasons,
                            std::string_view cmdlines, std::string_view kallsyms,
-                           std::string_view uname)
-    : parts_(std::make_unique<Parts>(catalog, reasons, cmdlines, kallsyms, uname)) {}
+                           std::string_view uname, bool in_order)
+    : parts_(std::make_unique<Parts>(catalog, reasons, cmdlines, kallsyms, uname)) {
+  parts_->listener.in_order = in_order;
+  parts_->switch_lines.in_order = in_order;
+}
 
 EveryTracker::~EveryTracker() = default;
 
@@ -391,7 +394,7 @@ std::vector<std::string> EveryTracker::finish(const Ends& ends) {
   all.check_hunks();
   all.check_cpus(ends);
   all.check_tasks(ends);
-  all.check_calls(ends);
+  all.check_calls();
   std::vector<std::string> found = all.violations.take();
   for (Violations* others : {&all.listener.violations, &all.switch_lines.violations}) {
     for (std::string& text : others->take()) found.push_back(std::move(text));
@@ -448,7 +451,7 @@ void EveryTracker::Parts::check_packets(const Ends& ends) {
   const auto packets_of = [](const track::DeviceCount& count) { return count.packets; };
   violations.equal(sum(packets.traffic().rx(), packets_of), counts.receives, "received by device");
   violations.equal(sum(packets.traffic().tx(), packets_of), counts.queues, "queued by device");
-  if (ends.in_order) listener.times.check(ends.first, ends.last, listener.violations);
+  if (listener.in_order) listener.times.check(ends.first, ends.last, listener.violations);
 }
 
 void EveryTracker::Parts::check_stages(const track::DirectionStats& direction, Nanoseconds span) {
@@ -491,7 +494,7 @@ void EveryTracker::Parts::check_cpus(const Ends& ends) {
   violations.equal(sum(account.cpus(), [](const auto& cpu) { return cpu.rx_packets; }),
                    counts.receives, "received by CPU");
   violations.equal(contexts.counts().switches, counts.switches, "switches by CPU");
-  if (!ends.in_order) return;
+  if (!listener.in_order) return;
   const Nanoseconds span = ends.last - ends.first;
   pieces.check(ends, violations);
   for (const CpuId cpu : ends.cpus) {
@@ -517,7 +520,7 @@ void EveryTracker::Parts::check_cpus(const Ends& ends) {
 
 void EveryTracker::Parts::check_tasks(const Ends& ends) {
   violations.equal(switch_lines.lines, counts.task_switches, "lines of switches");
-  if (ends.in_order) {
+  if (listener.in_order) {
     violations.at_most(switch_lines.longest, ends.last - ends.first, "a line's time");
   }
   violations.equal(switches.tasks().size(), switch_times.lives().size(), "tasks and lives");
@@ -528,7 +531,7 @@ void EveryTracker::Parts::check_tasks(const Ends& ends) {
   }
   violations.equal(sum(switch_times.lives(), [](const auto& life) { return life.switches; }),
                    counts.switches, "switches by task");
-  if (ends.in_order) {
+  if (listener.in_order) {
     violations.at_most(run, (ends.last - ends.first) * ends.cpus.size(), "time on all CPUs");
   }
   if (!all_see_the_same(ends)) return;
@@ -551,7 +554,7 @@ void EveryTracker::Parts::check_task(const track::SchedTask& task, const Ends& e
   violations.equal(sum(task.wakers, second), task.woken, "wakers");
   violations.equal(sum(task.waits, [](const auto& wait) { return wait.second.switches; }),
                    task.voluntary, "places of waits");
-  if (!ends.in_order) return;
+  if (!listener.in_order) return;
   violations.at_most(ends.first, life.begin, "a task begins before the first event");
   violations.at_most(life.end, ends.last, "a task ends after the last event");
   violations.equal(wall(clock), life.end - life.begin, "parts of a task's life");
@@ -567,7 +570,7 @@ void EveryTracker::Parts::check_task(const track::SchedTask& task, const Ends& e
   violations.at_most(task.worst_wait_at, ends.last, "when the worst wait was");
 }
 
-void EveryTracker::Parts::check_calls(const Ends& ends) {
+void EveryTracker::Parts::check_calls() {
   std::uint64_t entered = 0, returned = 0;
   for (const track::TaskCalls* task : calls.tasks()) {
     Nanoseconds in_calls = 0;
@@ -586,7 +589,7 @@ void EveryTracker::Parts::check_calls(const Ends& ends) {
       entered += call->count + call->return_missing + call->open_at_end + call->never_returned;
       returned += call->count + call->entry_missing + call->open_at_start;
     }
-    if (ends.in_order) {
+    if (listener.in_order) {
       violations.at_most(in_calls, task->life->end - task->life->begin, "a task's time in calls");
     }
   }

@@ -18,9 +18,10 @@ namespace skbtrail::test {
 
 class EveryTracker {
  public:
-  // All must outlive this.
+  // All must outlive this. `in_order`: no event will be older than one before it.
   EveryTracker(const stream::EventCatalog& catalog, const track::DropReasons& reasons,
-               std::string_view cmdlines, std::string_view kallsyms, std::string_view uname);
+               std::string_view cmdlines, std::string_view kallsyms, std::string_view uname,
+               bool in_order);
   ~EveryTracker();
 
   // To which all events and gaps go.
@@ -31,7 +32,6 @@ class EveryTracker {
     Nanoseconds last = 0;
     std::vector<CpuId> cpus;
     std::vector<LossWindow> gaps_at_end;
-    bool in_order = true;  // no event was older than one before it
   };
   // After the last event: what does not hold. Empty when all does.
   std::vector<std::string> finish(const Ends& ends);

@@ -20,9 +20,10 @@ TEST_P(EveryTrackerOfCapture, agrees_with_itself) {
   ASSERT_TRUE(trace);
   const tracedat::Reader& file = trace->file();
   const track::DropReasons reasons = cli::drop_reasons(trace->catalog());
-  EveryTracker trackers(trace->catalog(), reasons, file.cmdlines(), file.kallsyms(), file.uname());
+  EveryTracker trackers(trace->catalog(), reasons, file.cmdlines(), file.kallsyms(), file.uname(),
+                        true);
   const stream::Census census = stream::walk(*trace, trackers.events());
-  EXPECT_THAT(trackers.finish({census.first, census.last, trace->cpus(), census.gaps_at_end, true}),
+  EXPECT_THAT(trackers.finish({census.first, census.last, trace->cpus(), census.gaps_at_end}),
               ::testing::IsEmpty());
 }
 
