@@ -22,6 +22,12 @@ constexpr std::size_t kMaxSubflows = 8;
 // Coalesced skbs whose socket is remembered.
 constexpr std::size_t kMaxHeads = 65536;
 
+// What a socket has to forget, with its queue, may be the very packet that makes it forget: a skb
+// that is told of once more. Its slot is the next packet's then.
+bool has_not_ended(const LiveLeg* leg) {
+  return leg != nullptr && leg->alive;
+}
+
 void read_by(LiveLeg& leg, const Read& read) {
   leg.rx.delivered = true;
   leg.pid = read.pid;
@@ -121,7 +127,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   // What a task's backlog is answered with leaves in the task's name; of that the softirqs that
   // follow know nothing.
   origins_.works_on(header.cpu, in_task(header) ? kNoFlow : socket.flow);
-  if (probed.data_len == 0 && probed.leg != nullptr) {
+  if (probed.data_len == 0 && has_not_ended(probed.leg)) {
     arrives(header, socket, *probed.leg, 0);
     probed.leg->rx.acked = true;
     legs_.release_address(*probed.leg);
@@ -149,6 +155,8 @@ void Delivery::arrives(const EventHeader& header, Socket& socket, LiveLeg& leg,
 
 void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg,
                            std::uint32_t bytes) {
+  if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+  if (!has_not_ended(leg)) leg = nullptr;
   if (leg != nullptr) {
     arrives(header, socket, *leg, bytes);
     if (bytes == 0) return legs_.close(*leg, Outcome::acked);  // it was coalesced
@@ -156,7 +164,6 @@ void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* l
     if (socket.disordered) leg->confidence = std::max(leg->confidence, Confidence::inferred);
   }
   if (bytes == 0) return;
-  if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
   socket.bytes.push({leg, bytes, bytes});
 }
 

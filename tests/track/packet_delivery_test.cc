@@ -1018,6 +1018,22 @@ TEST_F(PacketDelivery, a_softirq_may_come_between_a_tasks_segment_and_its_socket
   EXPECT_FALSE(leg(2).stages.has(Stage::ready));
 }
 
+// Of other ports, so the socket is another one, and forgets what it had: that very packet. Its slot
+// is the next packet's.
+TEST_F(PacketDelivery, a_packet_that_its_own_socket_forgets_is_not_acked_later) {
+  arrive(100, skb(1), 100);
+  TcpProbe again = probe(skb(1), 0);
+  again.dport = 4001;
+  tracker.on(at(110), again);
+  ASSERT_EQ(recorder.packets.size(), 1U);
+  EXPECT_EQ(leg(1).cause, track::UnknownCause::socket_closed);
+  tracker.on(at(120), NetDevQueue{{skb(2), 100, "eth0"}});
+  tracker.on(at(130), SoftirqExit{3});
+  tracker.finish();
+  ASSERT_EQ(recorder.packets.size(), 2U);
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+}
+
 // ------------------------------------------------------------------------------ cookies
 
 // Before 6.12 tcp_probe tells a socket's cookie and not its address, and the events of a socket's
