@@ -39,7 +39,7 @@ Result<int> run_cpu(const Input& input) {
   track::CaptureFacts facts = start_facts(*trace);
   run_events(*trace, {&events}, facts);
   const std::vector<CpuId> cpus = trace->cpus();
-  contexts.finish(facts.first, facts.last, cpus, facts.gaps_at_end);
+  contexts.finish(facts.first, facts.last, cpus);
   const report::CpuReport result{account, contexts, cpus};
   TextWriter out(STDOUT_FILENO);
   if (input.format == Format::json) {

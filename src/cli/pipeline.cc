@@ -205,8 +205,6 @@ void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispat
   const stream::Census census = stream::walk(trace, dispatchers);
   facts.first = census.first;
   facts.last = census.last;
-  for (const LossWindow& window : census.gaps_at_end) loss.on_loss(window);
-  facts.gaps_at_end = census.gaps_at_end;
   add_page_damage(trace, census.damage, facts);
   add_counts(trace, census.counts, facts);
   add_undecodable(dispatchers, facts);

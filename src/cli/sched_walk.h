@@ -51,8 +51,7 @@ class SchedWalk {
   // Or beside others, in their walk: run_events(), then finish().
   stream::Dispatcher& events() { return events_; }
   void finish(const track::CaptureFacts& facts) {
-    // First: what interrupts took of a task's last time on a CPU whose last events are lost.
-    contexts_.finish(facts.first, facts.last, trace_.cpus(), facts.gaps_at_end);
+    contexts_.finish(facts.first, facts.last, trace_.cpus());
     stats_.finish(facts.last);
     for (const track::TaskLife& life : times_.lives()) {
       if (life.parent > 0) kinship_.add_fork(life.pid, life.parent);

@@ -1,6 +1,8 @@
 #include "stream/walk.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/batch_queue.h"
 #include "base/helper_thread.h"
@@ -23,7 +25,13 @@ Merge events_for(const Trace& trace, Dispatchers dispatchers) {
   return merge;
 }
 
-Census census(const Merge& merge) {
+// What is known once all events are read.
+struct End {
+  Census census;
+  std::vector<LossWindow> lost;  // that no later event of their CPU could carry
+};
+
+End end_of(const Merge& merge) {
   const ring::Tally& tally = merge.tally();
   std::vector<std::uint64_t> counts;
   for (std::uint32_t id = 0; id <= std::numeric_limits<std::uint16_t>::max(); ++id) {
@@ -32,15 +40,18 @@ Census census(const Merge& merge) {
     counts.resize(std::size_t{id} + 1);
     counts[id] = count;
   }
-  return {std::move(counts), tally.first(), tally.last(), merge.lost_at_end(), merge.damage()};
+  End end{{std::move(counts), tally.first(), tally.last(), merge.damage()}, merge.lost_at_end()};
+  // It may have been anything up to the end of the capture.
+  for (LossWindow& window : end.lost) window.to = std::max(window.from, end.census.last);
+  return end;
 }
 
 // Reads all events into batches: to the first dispatcher they go through the queue.
-Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue, Beside& beside) {
-  struct End {
+End read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue, Beside& beside) {
+  struct Leave {
     EventQueue& queue;
-    ~End() { queue.end(); }
-  } end{queue};
+    ~Leave() { queue.end(); }
+  } leave{queue};
   Merge merge = events_for(trace, dispatchers);
   bool more = true;
   while (more) {
@@ -51,10 +62,10 @@ Census read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue
     queue.filled();
     beside.filled();
   }
-  return census(merge);
+  return end_of(merge);
 }
 
-Census read_alone(const Trace& trace, Dispatchers dispatchers) {
+End read_alone(const Trace& trace, Dispatchers dispatchers) {
   Merge merge = events_for(trace, dispatchers);
   EventBatch batch(trace.events_last());
   bool more = true;
@@ -63,7 +74,7 @@ Census read_alone(const Trace& trace, Dispatchers dispatchers) {
     more = merge.fill(batch);
     for (Dispatcher* dispatcher : dispatchers) batch.pass_to(*dispatcher);
   }
-  return census(merge);
+  return end_of(merge);
 }
 
 void take_events(EventQueue& queue, Dispatcher& dispatcher, Beside& beside) {
@@ -78,20 +89,28 @@ void take_events(EventQueue& queue, Dispatcher& dispatcher, Beside& beside) {
   }
 }
 
+End read(const Trace& trace, Dispatchers dispatchers) {
+  EventQueue queue(kBatches, trace.events_last());
+  Beside beside(queue, dispatchers.subspan(1));
+  const auto ahead = [&] { return read_ahead(trace, dispatchers, queue, beside); };
+  if (auto reading = start_helper(ahead)) {
+    take_events(queue, *dispatchers.front(), beside);
+    End end = reading->get();
+    while (beside.do_one()) {
+    }
+    return end;
+  }
+  return read_alone(trace, dispatchers);
+}
+
 }  // namespace
 
 Census walk(const Trace& trace, Dispatchers dispatchers) {
-  EventQueue queue(kBatches, trace.events_last());
-  Beside beside(queue, dispatchers.subspan(1));
-  const auto read = [&] { return read_ahead(trace, dispatchers, queue, beside); };
-  if (auto reading = start_helper(read)) {
-    take_events(queue, *dispatchers.front(), beside);
-    Census result = reading->get();
-    while (beside.do_one()) {
-    }
-    return result;
+  End end = read(trace, dispatchers);
+  for (const LossWindow& window : end.lost) {
+    for (const Dispatcher* dispatcher : dispatchers) dispatcher->dispatch_loss(window);
   }
-  return read_alone(trace, dispatchers);
+  return std::move(end.census);
 }
 
 }  // namespace skbtrail::stream

@@ -21,11 +21,11 @@ struct Census {
   std::vector<std::uint64_t> counts;  // by event id, as far as ids go
   Nanoseconds first = 0;              // of all events; 0 when there are none
   Nanoseconds last = 0;
-  std::vector<LossWindow> gaps_at_end;  // that no later event of their CPU could carry
   std::vector<ring::CpuDamage> damage;  // by CPU, as in Buffer::cpus
 };
 
-// Dispatches all events of the trace. At least one dispatcher.
+// Dispatches all events of the trace, and the gaps before them; at last those that no event of
+// their CPU follows, each up to the end of the capture. At least one dispatcher.
 Census walk(const Trace& trace, std::span<Dispatcher* const> dispatchers);
 inline Census walk(const Trace& trace, Dispatcher& dispatcher) {
   Dispatcher* const one[] = {&dispatcher};

@@ -53,9 +53,8 @@ struct CaptureFacts {
   std::uint64_t events = 0;
   Nanoseconds first = 0;
   Nanoseconds last = 0;
-  std::vector<EventCount> counts;       // most frequent first
-  std::vector<LossWindow> gaps;         // the first kMaxGaps
-  std::vector<LossWindow> gaps_at_end;  // of these, those no event of their CPU follows
+  std::vector<EventCount> counts;  // most frequent first
+  std::vector<LossWindow> gaps;    // the first kMaxGaps
   std::uint64_t gap_count = 0;
   std::uint64_t gaps_of_unknown_size = 0;
   std::uint64_t lost_in_gaps = 0;         // of the gaps whose size is known

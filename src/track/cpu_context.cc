@@ -308,13 +308,7 @@ void CpuContexts::on_loss(const LossWindow& window) {
   }
 }
 
-void CpuContexts::finish(Nanoseconds first, Nanoseconds last, std::span<const CpuId> cpus,
-                         std::span<const LossWindow> gaps_at_end) {
-  for (const LossWindow& window : gaps_at_end) {
-    const Nanoseconds from = std::max(window.from, first);  // 0: of its events none is left
-    on_loss({window.cpu, from, from, window.events});
-    cpus_[window.cpu].now.kind = ContextKind::lost;
-  }
+void CpuContexts::finish(Nanoseconds first, Nanoseconds last, std::span<const CpuId> cpus) {
   for (const CpuId number : cpus) {
     Cpu& cpu = cpus_[number];
     if (!cpu.begun) cpu.begin = cpu.charged_until = first;

@@ -133,8 +133,7 @@ class CpuContexts {
   void on_loss(const LossWindow& window);
   // No more events. `first` and `last` bound the capture; those of `cpus` that had no event were
   // unknown all the time.
-  void finish(Nanoseconds first, Nanoseconds last, std::span<const CpuId> cpus,
-              std::span<const LossWindow> gaps_at_end = {});
+  void finish(Nanoseconds first, Nanoseconds last, std::span<const CpuId> cpus);
 
   // Irq and softirq time of a CPU since its first event, up to `now`: its last event's time or
   // later, before its next. The difference of two readings is what interrupts took between them.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <stdexcept>
 
 #include "event/irq.h"
@@ -78,6 +80,51 @@ TEST_F(Walk, the_census_counts_every_event_once) {
   EXPECT_EQ(census.first, first);
   EXPECT_EQ(census.last, event.time);
   EXPECT_EQ(census.damage.size(), trace.buffer().cpus.size());
+}
+
+// Its last page is damaged: that its events are lost no later event of this CPU can say.
+TEST_F(Walk, each_is_told_what_a_cpu_lost_at_its_end_after_all_events) {
+  const tracedat::Buffer& buffer = trace.buffer();
+  const tracedat::CpuData& cpu = buffer.cpus.front();
+  std::string file = test::read_file(trace.file().path());
+  const auto* const start = reinterpret_cast<const std::uint8_t*>(file.data());
+  const auto whole = *tracedat::Reader::parse({start, file.size()}, "whole");
+  const std::span<const std::uint8_t> stored = whole.buffers().front().cpus.front().stored;
+  const std::size_t last_page = static_cast<std::size_t>(stored.data() - start) + stored.size() -
+                                buffer.page_size;
+  Nanoseconds page_time = 0;
+  std::memcpy(&page_time, file.data() + last_page, sizeof page_time);
+  file[last_page + 10] = 7;  // its length
+  auto damaged = Trace::of(*tracedat::Reader::parse({start, file.size()}, "damaged"));
+  ASSERT_TRUE(damaged);
+
+  struct LastLoss {
+    std::vector<LossWindow> losses;
+    std::size_t events_since = 0;
+    void on(const EventHeader&, const SoftirqEntry&) { ++events_since; }
+    void on_loss(const LossWindow& window) {
+      losses.push_back(window);
+      events_since = 0;
+    }
+  };
+  std::array<LastLoss, 2> told;
+  Dispatcher first(damaged->catalog());
+  Dispatcher second(damaged->catalog());
+  first.subscribe<SoftirqEntry>(told[0]);
+  first.subscribe_loss(told[0]);
+  second.subscribe<SoftirqEntry>(told[1]);
+  second.subscribe_loss(told[1]);
+  Dispatcher* const all[] = {&first, &second};
+  const Census census = walk(*damaged, all);
+  for (const LastLoss& one : told) {
+    ASSERT_EQ(one.losses.size(), 1U);
+    EXPECT_EQ(one.events_since, 0U);
+    EXPECT_EQ(one.losses.front().cpu, cpu.cpu);
+    EXPECT_EQ(one.losses.front().events, kLostUnknown);
+    EXPECT_GT(one.losses.front().from, census.first);
+    EXPECT_LE(one.losses.front().from, page_time);
+    EXPECT_EQ(one.losses.front().to, census.last);
+  }
 }
 
 TEST_F(Walk, what_one_of_them_throws_arrives) {

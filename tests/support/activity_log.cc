@@ -107,7 +107,6 @@ ActivityLog load_activities(const std::string& path) {
   log.all_calls = trace->catalog().find(RawSysEnter::name) != nullptr;
   log.first = census.first;
   log.last = census.last;
-  log.gaps.insert(log.gaps.end(), census.gaps_at_end.begin(), census.gaps_at_end.end());
   return log;
 }
 

@@ -51,7 +51,7 @@ class TaskTrackers {
     calls_.subscribe(events);
   }
   void finish(const track::CaptureFacts& facts) {
-    contexts_.finish(facts.first, facts.last, trace_.cpus(), facts.gaps_at_end);
+    contexts_.finish(facts.first, facts.last, trace_.cpus());
     sched_.finish(facts.last);
     calls_times_.finish(facts.last);
     calls_.finish();

@@ -580,13 +580,13 @@ std::vector<CpuId> EventScript::cpus() const {
   return {0, 1, 2, 3};
 }
 
-std::vector<LossWindow> EventScript::gaps_at_end() const {
-  std::vector<LossWindow> gaps;
+std::vector<LossWindow> EventScript::lost_at_end() const {
+  std::vector<LossWindow> lost;
   for (CpuId cpu = 0; cpu < kScriptedCpus; ++cpu) {
     const Cpu& its = cpus_[cpu];
-    if (its.lost != 0) gaps.push_back({cpu, its.last, its.last, its.lost});
+    if (its.lost != 0) lost.push_back({cpu, its.last, last_, its.lost});
   }
-  return gaps;
+  return lost;
 }
 
 // ------------------------------------------------------------------------------ writing

@@ -72,8 +72,8 @@ class EventScript {
   Nanoseconds first() const { return first_; }
   Nanoseconds last() const { return last_; }
   std::vector<CpuId> cpus() const;
-  // After the last event: what no later event of their CPU could carry.
-  std::vector<LossWindow> gaps_at_end() const;
+  // After the last event: what no later event of their CPU could carry (stream/walk.h).
+  std::vector<LossWindow> lost_at_end() const;
 
  private:
   struct Cpu {

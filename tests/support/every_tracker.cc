@@ -329,11 +329,8 @@ struct EveryTracker::Parts {
     calls.subscribe(events);
   }
 
-  // Of two events for one call some trackers look at the first only; and of a gap behind the last
-  // event `sched` is not told.
-  bool all_see_the_same(const Ends& ends) const {
-    return !counts.raw_calls && ends.gaps_at_end.empty();
-  }
+  // Of two events for one call some trackers look at the first only.
+  bool all_see_the_same() const { return !counts.raw_calls; }
   void check_packets(const Ends& ends);
   void check_stages(const track::DirectionStats& direction, Nanoseconds span);
   void check_hunks();
@@ -385,9 +382,10 @@ std::vector<std::string> EveryTracker::finish(const Ends& ends) {
   all.packets.finish();
   all.listener.flows.finish();
   all.listener.hunks.finish();
-  all.contexts.finish(ends.first, ends.last, ends.cpus, ends.gaps_at_end);
+  all.contexts.finish(ends.first, ends.last, ends.cpus);
+  all.interrupts_of_switches.finish(ends.first, ends.last, ends.cpus);
   all.switches.finish(ends.last);
-  all.interrupts_of_calls.finish(ends.first, ends.last, ends.cpus, ends.gaps_at_end);
+  all.interrupts_of_calls.finish(ends.first, ends.last, ends.cpus);
   all.call_times.finish(ends.last);
   all.calls.finish();
   all.check_packets(ends);
@@ -510,7 +508,7 @@ void EveryTracker::Parts::check_cpus(const Ends& ends) {
     each(times.plain), each(times.softirq), each(times.ksoftirqd_softirq), each(times.hardirq);
     each(times.calls);
     violations.at_most(contexts.interrupt_ns(cpu, ends.last), span, "interrupts of a CPU");
-    if (!all_see_the_same(ends)) continue;
+    if (!all_see_the_same()) continue;
     violations.equal(interrupts_of_switches.interrupt_ns(cpu, ends.last),
                      contexts.interrupt_ns(cpu, ends.last), "interrupts beside switches");
     violations.equal(interrupts_of_calls.interrupt_ns(cpu, ends.last),
@@ -534,7 +532,7 @@ void EveryTracker::Parts::check_tasks(const Ends& ends) {
   if (listener.in_order) {
     violations.at_most(run, (ends.last - ends.first) * ends.cpus.size(), "time on all CPUs");
   }
-  if (!all_see_the_same(ends)) return;
+  if (!all_see_the_same()) return;
   const auto& one = switch_times.lives();
   const auto& other = call_times.lives();
   violations.equal(one.size(), other.size(), "tasks of switches and of calls");

@@ -31,7 +31,6 @@ class EveryTracker {
     Nanoseconds first = 0;
     Nanoseconds last = 0;
     std::vector<CpuId> cpus;
-    std::vector<LossWindow> gaps_at_end;
   };
   // After the last event: what does not hold. Empty when all does.
   std::vector<std::string> finish(const Ends& ends);

@@ -280,18 +280,18 @@ TEST_F(CpuContext, a_cpu_that_ran_one_task_through_a_gap_elsewhere_keeps_its_cal
 TEST_F(CpuContext, a_gap_before_the_first_event_and_one_after_the_last_are_lost) {
   contexts.on_loss({0, 0, 120, 5});
   enter(130, 7, 0);
+  contexts.on_loss({0, 140, 200, 2});
   const CpuId cpus[]{0, 1};
-  const LossWindow end[]{{0, 140, 140, 2}};
-  contexts.finish(100, 200, cpus, end);
+  contexts.finish(100, 200, cpus);
   EXPECT_THAT(log.lines,
               ElementsAre("120-130 unknown", "130-140 call 0", "140-200 lost", "100-120 lost"));
   EXPECT_EQ(log.sums[1], 100U);  // a CPU without events is unknown all the time
 }
 
 TEST_F(CpuContext, a_cpu_that_has_lost_all_its_events_is_lost_all_the_time) {
+  contexts.on_loss({0, 0, 1200, kLostUnknown});
   const CpuId cpus[]{0, 1};
-  const LossWindow end[]{{0, 0, 0, kLostUnknown}};
-  contexts.finish(1000, 1200, cpus, end);
+  contexts.finish(1000, 1200, cpus);
   EXPECT_THAT(log.lines, ElementsAre("1000-1200 lost"));
 }
 

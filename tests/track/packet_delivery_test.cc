@@ -990,6 +990,16 @@ TEST_F(PacketDelivery, a_task_without_calls_reads_what_lies_in_a_socket) {
   EXPECT_EQ(leg(2).outcome, Outcome::consumed);
 }
 
+// What lies in its socket may have been read there.
+TEST_F(PacketDelivery, whose_end_may_be_among_what_was_lost_at_the_end_is_not_open) {
+  arrive(100, skb(1), 100);
+  tracker.on_loss({1, 110, 200, 1});
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, track::UnknownCause::gap);
+  EXPECT_TRUE(leg(1).crossed_loss);
+}
+
 // In a gap it may have gone to sleep.
 TEST_F(PacketDelivery, after_a_gap_nobody_knows_who_is_awake) {
   enter(50);
