@@ -71,6 +71,10 @@ std::string human_count(std::uint64_t count) {
   return digits;
 }
 
+std::string plural(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", human_count(count), noun, count == 1 ? "" : "s");
+}
+
 std::string human_time(Nanoseconds time) {
   return fmt::format("{}.{:06}", time / 1'000'000'000, time % 1'000'000'000 / 1000);
 }

@@ -33,9 +33,10 @@ class CompactDuration {
   const char* begin_;
 };
 
-std::string human_count(std::uint64_t count);  // "1,234,567"
-std::string human_bytes(std::uint64_t bytes);  // "980 B", "12.3 KiB"
-std::string human_time(Nanoseconds time);      // "2953.394073": seconds, as trace-cmd prints them
+std::string human_count(std::uint64_t count);                    // "1,234,567"
+std::string plural(std::uint64_t count, std::string_view noun);  // "1 event", "1,234 events"
+std::string human_bytes(std::uint64_t bytes);                    // "980 B", "12.3 KiB"
+std::string human_time(Nanoseconds time);  // "2953.394073": seconds, as trace-cmd prints them
 std::string human_rate(std::uint64_t count, Nanoseconds duration);   // "408,000/s", "-" for no time
 std::string human_percent(std::uint64_t part, std::uint64_t whole);  // "12.3 %", "-" of nothing
 // Of CPUs in order: "CPU 1", "CPUs 0,2-5"; "17 CPUs" when that is too long for a line.

@@ -5,22 +5,18 @@
 #include "base/human.h"
 
 namespace skbtrail::report {
-namespace {
-
-// "12 events, 3 gaps", "at least 12 events, 3 gaps, 1 of unknown size".
 std::string extent_of_loss(const track::CaptureFacts& facts) {
-  std::string text = fmt::format("{} events", human_count(facts.lost()));
-  if (facts.gaps_of_unknown_size > 0) {
+  const std::uint64_t unknown = facts.gaps_of_unknown_size;
+  std::string text = plural(facts.lost(), "event");
+  if (unknown > 0) {
     text = facts.lost() == 0 ? "an unknown number of events" : "at least " + text;
   }
-  text += fmt::format(", {} gaps", human_count(facts.gap_count));
-  if (facts.gaps_of_unknown_size > 0) {
-    text += fmt::format(", {} of unknown size", human_count(facts.gaps_of_unknown_size));
+  if (facts.gap_count > 0) text += " in " + plural(facts.gap_count, "gap");
+  if (unknown > 0 && unknown < facts.gap_count) {
+    text += fmt::format(", {} of them of unknown size", human_count(unknown));
   }
   return text;
 }
-
-}  // namespace
 
 std::string missed_calls(const track::CaptureFacts& facts) {
   std::string text;

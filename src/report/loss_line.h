@@ -8,9 +8,13 @@
 
 namespace skbtrail::report {
 
-// "# lost: nothing", or "# LOST: 12 events, 3 gaps"; then a line when CPUs were not read, one when
-// kprobes missed calls, one for each damage and each event whose format makes no sense, and one
-// when records could not be decoded.
+// "12 events in 3 gaps", "at least 12 events in 3 gaps, 1 of them of unknown size", "an unknown
+// number of events in 1 gap". Of a capture that lost something.
+std::string extent_of_loss(const track::CaptureFacts& facts);
+
+// "# lost: nothing", or "# LOST: 12 events in 3 gaps"; then a line when CPUs were not read, one
+// when kprobes missed calls, one for each damage and each event whose format makes no sense, and
+// one when records could not be decoded.
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out);
 
 // The same on standard error for outputs that are a line per packet or switch and nothing else:

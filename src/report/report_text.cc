@@ -8,26 +8,16 @@
 namespace skbtrail::report {
 namespace {
 
-std::string plural(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", human_count(count), noun, count == 1 ? "" : "s");
-}
-
 void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
   if (capture.lossless()) {
     out.print("  lost      nothing{}\n",
               capture.damage.empty() ? "" : " known; the capture is damaged");
     return;
   }
-  out.print("  LOST      {}", plural(capture.lost(), "event"));
-  if (capture.gap_count > 0) {
-    out.print(" in {}", plural(capture.gap_count, "gap"));
-    if (capture.gaps_of_unknown_size > 0) {
-      out.print(", {} of them of unknown size", human_count(capture.gaps_of_unknown_size));
-    }
-  }
+  out.print("  LOST      {}\n", extent_of_loss(capture));
   out.write(capture.gap_count > 0
-                ? "\n            packets alive in a gap are left out of the stages\n"
-                : "\n            where is not known: any packet may lack an event\n");
+                ? "            packets alive in a gap are left out of the stages\n"
+                : "            where is not known: any packet may lack an event\n");
   constexpr std::size_t kGapsShown = 5;
   for (std::size_t i = 0; i < std::min(kGapsShown, capture.gaps.size()); ++i) {
     const LossWindow& gap = capture.gaps[i];

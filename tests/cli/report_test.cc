@@ -162,12 +162,11 @@ TEST(Loss, of_unknown_size_is_not_none) {
   const std::string file = folder / "lost.dat";
   write_file(file, with_loss(PageBuilder(1).missed(), {}));
   EXPECT_THAT(skbtrail({"packets", file}).out,
-              HasSubstr("# LOST: an unknown number of events, 1 gaps, 1 of unknown size\n"));
+              HasSubstr("# LOST: an unknown number of events in 1 gap\n"));
   write_file(file, with_loss(PageBuilder(1).missed(), {"CPU: 0\noverrun: 5\n"}));
-  EXPECT_THAT(skbtrail({"packets", file}).out,
-              HasSubstr("# LOST: at least 5 events, 1 gaps, 1 of unknown size\n"));
+  EXPECT_THAT(skbtrail({"packets", file}).out, HasSubstr("# LOST: at least 5 events in 1 gap\n"));
   write_file(file, with_loss(PageBuilder(1).missed(5), {}));
-  EXPECT_THAT(skbtrail({"packets", file}).out, HasSubstr("# LOST: 5 events, 1 gaps\n"));
+  EXPECT_THAT(skbtrail({"packets", file}).out, HasSubstr("# LOST: 5 events in 1 gap\n"));
 }
 
 TEST(Loss, does_not_add_up_to_nothing) {

@@ -90,8 +90,8 @@ TEST_F(Walk, each_is_told_what_a_cpu_lost_at_its_end_after_all_events) {
   const auto* const start = reinterpret_cast<const std::uint8_t*>(file.data());
   const auto whole = *tracedat::Reader::parse({start, file.size()}, "whole");
   const std::span<const std::uint8_t> stored = whole.buffers().front().cpus.front().stored;
-  const std::size_t last_page = static_cast<std::size_t>(stored.data() - start) + stored.size() -
-                                buffer.page_size;
+  const std::size_t last_page =
+      static_cast<std::size_t>(stored.data() - start) + stored.size() - buffer.page_size;
   Nanoseconds page_time = 0;
   std::memcpy(&page_time, file.data() + last_page, sizeof page_time);
   file[last_page + 10] = 7;  // its length

@@ -23,8 +23,7 @@ TEST_P(EveryTrackerOfCapture, agrees_with_itself) {
   EveryTracker trackers(trace->catalog(), reasons, file.cmdlines(), file.kallsyms(), file.uname(),
                         true);
   const stream::Census census = stream::walk(*trace, trackers.events());
-  EXPECT_THAT(trackers.finish({census.first, census.last, trace->cpus()}),
-              ::testing::IsEmpty());
+  EXPECT_THAT(trackers.finish({census.first, census.last, trace->cpus()}), ::testing::IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Captures, EveryTrackerOfCapture, ::testing::ValuesIn(captures()),
