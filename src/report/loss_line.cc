@@ -5,7 +5,11 @@
 #include "base/human.h"
 
 namespace skbtrail::report {
+
 std::string extent_of_loss(const track::CaptureFacts& facts) {
+  if (facts.lossless()) {
+    return facts.damage.empty() ? "nothing" : "nothing known; the capture is damaged";
+  }
   const std::uint64_t unknown = facts.gaps_of_unknown_size;
   std::string text = plural(facts.lost(), "event");
   if (unknown > 0) {
@@ -33,11 +37,7 @@ std::string not_read_cpus(const track::CaptureFacts& facts) {
 }
 
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
-  if (facts.lossless()) {
-    out.print("# lost: nothing{}\n", facts.damage.empty() ? "" : " known; the capture is damaged");
-  } else {
-    out.print("# LOST: {}\n", extent_of_loss(facts));
-  }
+  out.print("# {}: {}\n", facts.lossless() ? "lost" : "LOST", extent_of_loss(facts));
   if (facts.stopped_early) {
     out.write("# STOPPED EARLY: the recorder could not go on, as with a full disk\n");
   }

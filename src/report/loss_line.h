@@ -8,8 +8,8 @@
 
 namespace skbtrail::report {
 
-// "12 events in 3 gaps", "at least 12 events in 3 gaps, 1 of them of unknown size", "an unknown
-// number of events in 1 gap". Of a capture that lost something.
+// "nothing", "12 events in 3 gaps", "at least 12 events in 3 gaps, 1 of them of unknown size", "an
+// unknown number of events in 1 gap".
 std::string extent_of_loss(const track::CaptureFacts& facts);
 
 // "# lost: nothing", or "# LOST: 12 events in 3 gaps"; then a line when CPUs were not read, one

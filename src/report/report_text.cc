@@ -9,12 +9,9 @@ namespace skbtrail::report {
 namespace {
 
 void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
-  if (capture.lossless()) {
-    out.print("  lost      nothing{}\n",
-              capture.damage.empty() ? "" : " known; the capture is damaged");
-    return;
-  }
-  out.print("  LOST      {}\n", extent_of_loss(capture));
+  const bool lossless = capture.lossless();
+  out.print("  {}      {}\n", lossless ? "lost" : "LOST", extent_of_loss(capture));
+  if (lossless) return;
   out.write(capture.gap_count > 0
                 ? "            packets alive in a gap are left out of the stages\n"
                 : "            where is not known: any packet may lack an event\n");

@@ -61,7 +61,9 @@ std::vector<LossWindow> Merge::lost_at_end() const {
   for (const Source& source : sources_) {
     const std::uint64_t lost = source.pages.lost_at_end();
     const Nanoseconds last = source.pages.before();
-    if (lost != 0) windows.push_back({source.pages.cpu(), last, last, lost});
+    // They may have been anything up to the end of the capture.
+    const Nanoseconds end = std::max(last, tally_.last());
+    if (lost != 0) windows.push_back({source.pages.cpu(), last, end, lost});
   }
   return windows;
 }

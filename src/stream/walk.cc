@@ -1,6 +1,5 @@
 #include "stream/walk.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -40,10 +39,7 @@ End end_of(const Merge& merge) {
     counts.resize(std::size_t{id} + 1);
     counts[id] = count;
   }
-  End end{{std::move(counts), tally.first(), tally.last(), merge.damage()}, merge.lost_at_end()};
-  // It may have been anything up to the end of the capture.
-  for (LossWindow& window : end.lost) window.to = std::max(window.from, end.census.last);
-  return end;
+  return {{std::move(counts), tally.first(), tally.last(), merge.damage()}, merge.lost_at_end()};
 }
 
 // Reads all events into batches: to the first dispatcher they go through the queue.
