@@ -205,16 +205,8 @@ TEST_P(Damage, zeroed_pages_and_noise_are_survived) {
   std::cout << GetParam().filename() << " pages: " << tally_ << "\n";
 }
 
-std::string test_name(const std::filesystem::path& capture) {
-  std::string name = capture.stem();
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-      '_');
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Captures, Damage, ::testing::ValuesIn(test::captures()),
-                         [](const auto& capture) { return test_name(capture.param); });
+                         [](const auto& capture) { return test::test_name(capture.param); });
 
 // ------------------------------------------------------------------------------ structure
 //
