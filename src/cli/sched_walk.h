@@ -51,7 +51,6 @@ class SchedWalk {
   // Or beside others, in their walk: run_events(), then finish().
   stream::Dispatcher& events() { return events_; }
   void finish(const track::CaptureFacts& facts) {
-    contexts_.finish(facts.first, facts.last, trace_.cpus());
     stats_.finish(facts.last);
     for (const track::TaskLife& life : times_.lives()) {
       if (life.parent > 0) kinship_.add_fork(life.pid, life.parent);

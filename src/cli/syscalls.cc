@@ -108,7 +108,6 @@ Result<int> run_syscalls(const Options& options) {
   stats.subscribe(events);
   track::CaptureFacts facts = start_facts(*trace);
   run_events(*trace, {&events}, facts);
-  contexts.finish(facts.first, facts.last, trace->cpus());
   times.finish(facts.last);
   stats.finish();
   const track::Kinship relations = kinship(trace->file());

@@ -131,8 +131,8 @@ class CpuContexts {
   void on(const EventHeader& header, const RawSysEnter& event) { enter_call(header, event.nr); }
   void on(const EventHeader& header, const RawSysExit&) { leave_call(header); }
   void on_loss(const LossWindow& window);
-  // No more events. `first` and `last` bound the capture; those of `cpus` that had no event were
-  // unknown all the time.
+  // No more events: the rest of the time for the sink, without which nobody needs it. `first` and
+  // `last` bound the capture; those of `cpus` that had no event were unknown all the time.
   void finish(Nanoseconds first, Nanoseconds last, std::span<const CpuId> cpus);
 
   // Irq and softirq time of a CPU since its first event, up to `now`: its last event's time or

@@ -383,9 +383,7 @@ std::vector<std::string> EveryTracker::finish(const Ends& ends) {
   all.listener.flows.finish();
   all.listener.hunks.finish();
   all.contexts.finish(ends.first, ends.last, ends.cpus);
-  all.interrupts_of_switches.finish(ends.first, ends.last, ends.cpus);
   all.switches.finish(ends.last);
-  all.interrupts_of_calls.finish(ends.first, ends.last, ends.cpus);
   all.call_times.finish(ends.last);
   all.calls.finish();
   all.check_packets(ends);
