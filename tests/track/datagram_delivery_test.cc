@@ -1,0 +1,257 @@
+// Datagrams: which one a socket announces, and which one a call has read.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "track/delivery_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Outcome;
+using track::Stage;
+
+class DatagramDelivery : public DeliveryScript {};
+
+// The CPU that made the skb frees it in a softirq (skb_defer_free_flush(), 6.18).
+TEST_F(DatagramDelivery, a_datagram_freed_elsewhere_before_its_call_returns) {
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(120), ConsumeSkb{skb(1)});
+  recv_length(130, 100, kUdp);
+  exit(140, 100);
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+  EXPECT_EQ(time(leg(1), Stage::ret), 140U);
+}
+
+// udp_queue_rcv_one_skb() puts it into the queue before it tells so: a reader on another CPU may
+// have taken it by then, and even be back from its call.
+TEST_F(DatagramDelivery, a_datagram_read_before_it_is_announced) {
+  const auto announce = [&](Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), ready(kUdp));
+    EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U) << number;
+  };
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  recv_length(110, 100, kUdp);
+  announce(115, 1);
+  exit(120, 100);
+  enter(130, "recvmsg");
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  recv_length(210, 100, kUdp);
+  exit(220, 100);
+  enter(230);
+  announce(240, 2);
+  tracker.on(at(300), NetifReceiveSkb{skb(3), 128, "eth0"});
+  announce(310, 3);
+  recv_length(320, 100, kUdp);
+  exit(330, 100);
+  const std::vector<std::vector<Nanoseconds>> copied_and_returned{
+      {110, 120}, {210, 220}, {320, 330}};
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(time(leg(id), Stage::copy), copied_and_returned[id - 1][0]) << id;
+    EXPECT_EQ(time(leg(id), Stage::ret), copied_and_returned[id - 1][1]) << id;
+    EXPECT_EQ(leg(id).confidence, Confidence::socket) << id;
+    EXPECT_EQ(leg(id).call, id == 2 ? "recvmsg" : "recvfrom") << id;
+    EXPECT_EQ(leg(id).reader_cpu, kReaderCpu) << id;
+  }
+}
+
+// The same where the reader's free names it (up to 6.17): what is announced next is no other one.
+TEST_F(DatagramDelivery, a_datagram_freed_by_its_reader_before_it_is_announced) {
+  tracker.on(at(10), NetifReceiveSkb{skb(9), 128, "eth0"});
+  tracker.on(at(20), ready(kUdp));
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(101), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(reader(110), ConsumeSkb{skb(1)});
+  recv_length(111, 100, kUdp);
+  exit(112, 100);
+  tracker.on(at(115), ready(kUdp));
+  tracker.on(at(120), ready(kUdp));
+  enter(130);
+  tracker.on(reader(140), ConsumeSkb{skb(2)});
+  recv_length(141, 100, kUdp);
+  exit(150, 100);
+  tracker.on(at(200), NetifReceiveSkb{skb(3), 128, "eth0"});
+  enter(205, "write");
+  tracker.on(reader(210), ConsumeSkb{skb(3)});  // not by a call that reads
+  exit(220, 100);
+  tracker.on(at(300), NetifReceiveSkb{skb(4), 128, "eth0"});
+  tracker.on(at(310), ready(kUdp));
+  EXPECT_EQ(leg(2).outcome, Outcome::delivered);
+  EXPECT_EQ(time(leg(2), Stage::copy), 110U);
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+  EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+  EXPECT_EQ(time(leg(3), Stage::ready), 120U);
+  EXPECT_EQ(leg(4).outcome, Outcome::consumed);
+  tracker.finish();
+  EXPECT_EQ(time(leg(5), Stage::ready), 310U);
+}
+
+// It had been announced: what comes next is the next one's.
+TEST_F(DatagramDelivery, a_datagram_that_was_announced_is_not_announced_again) {
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(101), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(reader(115), ConsumeSkb{skb(1)});
+  tracker.on(at(120), ready(kUdp));
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ready), 110U);
+  EXPECT_EQ(time(leg(2), Stage::ready), 120U);
+}
+
+// A driver's own address comes back before the socket of the one that was read is announced.
+TEST_F(DatagramDelivery, what_is_received_later_is_announced_for_itself) {
+  tracker.on(at(10), NetifReceiveSkb{skb(9), 128, "eth0"});
+  tracker.on(at(20), ready(kUdp));
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(reader(110), ConsumeSkb{skb(1)});  // its sk_data_ready is lost, or it had none
+  exit(112, 100);
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(at(210), ready(kUdp));
+  tracker.finish();
+  EXPECT_EQ(time(leg(3), Stage::ready), 210U);
+}
+
+// It was there before the capture began.
+TEST_F(DatagramDelivery, a_datagram_that_nobody_saw_come_is_not_the_next_one) {
+  enter(50);
+  recv_length(60, 100, kUdp);
+  exit(70, 100);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  enter(120);
+  recv_length(130, 100, kUdp);
+  exit(140, 100);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+  EXPECT_EQ(time(leg(1), Stage::copy), 130U);
+}
+
+// Two sockets of a multicast group: the first gets a clone, the last the skb.
+TEST_F(DatagramDelivery, the_last_socket_of_a_multicast_group_has_the_packet) {
+  constexpr SockAddr kOther{0xffff888200001000};
+  constexpr Pid kOtherReader = 300;
+  const auto announce = [&](Nanoseconds time, SockAddr sk) {
+    SkDataReady event = ready(kUdp);
+    event.skaddr = sk;
+    tracker.on(at(time), event);
+  };
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  announce(110, kOther);
+  tracker.on(at(115), SchedWaking{kOtherReader});
+  switched(118, 0, 0, kOtherReader);
+  announce(120, kSocket);
+  announce(121, kSocket);  // of the same socket's, it is another one
+  tracker.on(at(125), SchedWaking{kReader});
+  SockRecvLength other;
+  other.sk = kOther;
+  other.protocol = kUdp;
+  other.ret = 100;
+  tracker.on(at(130, 0, kTask, kOtherReader), other);
+  EXPECT_FALSE(recorder.packets.size());
+  switched(140, 0, 0, kReader);
+  recv_length(150, 100, kUdp);
+  exit(160, 100);
+  EXPECT_EQ(leg(1).pid, kReader);
+  EXPECT_EQ(time(leg(1), Stage::ready), 120U);
+  EXPECT_EQ(time(leg(1), Stage::wake), 125U);
+  EXPECT_EQ(time(leg(1), Stage::run), 140U);
+  EXPECT_EQ(leg(1).confidence, Confidence::socket);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+}
+
+// The clone's reader is faster than the packet's way to the last socket: it frees another skb.
+TEST_F(DatagramDelivery, who_reads_a_clone_has_not_read_the_packet) {
+  constexpr SockAddr kOther{0xffff888200001000};
+  constexpr Pid kOtherReader = 300;
+  const EventHeader other_reader = at(120, 2, kTask, kOtherReader);
+  SysEnter call;
+  call.family_member = "recvfrom";
+  const auto announce = [&](Nanoseconds time, SockAddr sk) {
+    SkDataReady event = ready(kUdp);
+    event.skaddr = sk;
+    tracker.on(at(time), event);
+  };
+  const auto reads_clone = [&] {
+    SockRecvLength read;
+    read.sk = kOther;
+    read.protocol = kUdp;
+    read.ret = 100;
+    tracker.on(other_reader, call);
+    tracker.on(other_reader, ConsumeSkb{skb(9), kUdpRecvmsg});
+    tracker.on(other_reader, read);
+  };
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  announce(110, kOther);
+  reads_clone();
+  tracker.on(other_reader, SysExit{});
+  announce(130, kSocket);
+  enter(140);
+  tracker.on(reader(150), ConsumeSkb{skb(1), kUdpRecvmsg});
+  recv_length(160, 100, kUdp);
+  exit(170, 100);
+  EXPECT_EQ(leg(1).pid, kReader);
+  EXPECT_EQ(time(leg(1), Stage::ready), 130U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+  // Even before the clone is announced.
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  reads_clone();
+  announce(210, kOther);
+  announce(230, kSocket);
+  enter(240);
+  tracker.on(reader(250), ConsumeSkb{skb(2), kUdpRecvmsg});
+  recv_length(260, 100, kUdp);
+  exit(270, 100);
+  EXPECT_EQ(leg(2).pid, kReader);
+}
+
+// The mark is the call's, and a read's: another skb's end elsewhere tells nothing.
+TEST_F(DatagramDelivery, another_skbs_end_tells_nothing_of_the_next_read) {
+  const auto read_by_order = [&](Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), NetifReceiveSkb{skb(number), 128, "eth0"});
+    tracker.on(at(time + 1), ready(kUdp));
+    enter(time + 10);
+    recv_length(time + 11, 100, kUdp);
+    exit(time + 12, 100);
+    return leg(number).outcome;
+  };
+  enter(50);
+  tracker.on(reader(51), ConsumeSkb{skb(90), kUdpRecvmsg});
+  exit(52, 0);
+  EXPECT_EQ(read_by_order(100, 1), Outcome::delivered) << "another call's";
+  enter(150);
+  tracker.on(reader(151), ConsumeSkb{skb(91), kElsewhere});
+  EXPECT_EQ(read_by_order(200, 2), Outcome::delivered) << "of another kind";
+}
+
+// What the clone's arrival did is not the packet's doing.
+TEST_F(DatagramDelivery, who_is_woken_for_a_clone_does_not_run_for_the_packet) {
+  constexpr Pid kOtherReader = 300;
+  SysEnter wait;
+  wait.family_member = "epoll_wait";
+  tracker.on(at(5, kReaderCpu, kTask, kOtherReader), wait);
+  enter(10);
+  switched(20, kOtherReader, kSleeps, kReader);
+  SkDataReady other = ready(kUdp);
+  other.skaddr = SockAddr{0xffff888200001000};
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), other);
+  tracker.on(at(115), SchedWaking{kOtherReader});
+  tracker.on(at(120), ready(kUdp));
+  switched(130, 0, 0, kOtherReader);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ready), 120U);
+  for (const Stage stage : {Stage::wake, Stage::run, Stage::blocked}) {
+    EXPECT_FALSE(leg(1).stages.has(stage)) << track::name(stage);
+  }
+  EXPECT_EQ(leg(1).blocked_call, "");
+}
+
+}  // namespace
+}  // namespace skbtrail::test

@@ -1,0 +1,98 @@
+// Events of a socket and its reader, written by hand, for the packet tracker's delivery rules: what
+// kernels do and live traffic shows only now and then.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "event/sched.h"
+#include "event/sock.h"
+#include "event/syscall.h"
+#include "track/scripted_events.h"
+
+namespace skbtrail::test {
+
+// One socket, of port 80, that softirqs on CPU 0 fill and a task on CPU 1 reads.
+class DeliveryScript : public ::testing::Test {
+ protected:
+  static constexpr SockAddr kSocket{0xffff888200000000};
+  static constexpr Pid kReader = 200;
+  static constexpr CpuId kReaderCpu = 1;
+  static constexpr std::uint32_t kHeaders = 52;
+  static constexpr std::uint16_t kTcp = 6;
+  static constexpr std::uint16_t kUdp = 17;
+
+  static EventHeader reader(Nanoseconds time) { return at(time, kReaderCpu, kTask, kReader); }
+
+  void stack(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    tracker.on(at(time), NetifReceiveSkb{address, payload + kHeaders, "eth0"});
+  }
+  static TcpProbe probe(SkbAddr address, std::uint32_t data_len) {
+    TcpProbe event;
+    event.skbaddr = address;
+    event.skaddr = kSocket;
+    event.data_len = static_cast<std::uint16_t>(data_len);  // as the event has it
+    event.sport = 80;
+    event.dport = 4000;
+    return event;
+  }
+  // Received, processed and queued to the socket in the softirq.
+  void arrive(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    stack(time, address, payload);
+    tracker.on(at(time + 1), probe(address, payload));
+    tracker.on(at(time + 2), ready(kTcp));
+  }
+  static SkDataReady ready(std::uint16_t protocol) {
+    SkDataReady event;
+    event.skaddr = kSocket;
+    event.protocol = protocol;
+    return event;
+  }
+  void enter(Nanoseconds time, std::string_view call = "recvfrom") {
+    SysEnter event;
+    event.family_member = call;
+    tracker.on(reader(time), event);
+  }
+  void exit(Nanoseconds time, std::int64_t ret) {
+    SysExit event;
+    event.ret = ret;
+    tracker.on(reader(time), event);
+  }
+  void copy(Nanoseconds time, SkbAddr address, std::int32_t len) {
+    tracker.on(reader(time), SkbCopyDatagramIovec{address, len});
+  }
+  void recv_length(Nanoseconds time, std::int32_t ret, std::uint16_t protocol = kTcp,
+                   std::uint32_t flags = 0) {
+    SockRecvLength event;
+    event.sk = kSocket;
+    event.protocol = protocol;
+    event.ret = ret;
+    event.flags = flags;
+    tracker.on(reader(time), event);
+  }
+  void switched(Nanoseconds time, Pid from, std::int64_t state, Pid to) {
+    SchedSwitch event;
+    event.prev_pid = from;
+    event.prev_state = state;
+    event.next_pid = to;
+    tracker.on(at(time, kReaderCpu, kTask, from), event);
+  }
+  const track::Leg& leg(std::uint64_t id) const { return recorder.with_id(id).last; }
+  static Nanoseconds time(const track::Leg& leg, track::Stage stage) { return leg.stages[stage]; }
+
+  static constexpr std::int64_t kSleeps = 1;  // TASK_INTERRUPTIBLE
+
+  track::Devices devices;
+  track::Comms comms{"17 ksoftirqd/0\n100 wrk\n200 nginx\n"};
+  track::SyscallNames calls{"Linux host 6.12 x86_64"};
+  static constexpr std::uint64_t kUdpRecvmsg = 0xffffffff81000010;
+  static constexpr std::uint64_t kElsewhere = 0xffffffff81001010;
+  Symbols symbols{"ffffffff81000000 T udp_recvmsg\nffffffff81001000 T unix_stream_read_generic\n"};
+  track::DropReasons reasons{{}};
+  track::Flows flows;
+  PacketRecorder recorder;
+  track::PacketTracker tracker{devices, comms, calls, reasons, symbols, flows, recorder, {}};
+};
+
+}  // namespace skbtrail::test

@@ -1,0 +1,77 @@
+// Sockets that are known by their cookie.
+#include <gtest/gtest.h>
+
+#include "track/delivery_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Outcome;
+
+// Before 6.12 tcp_probe tells a socket's cookie and not its address, and the events of a socket's
+// end its address only.
+struct SocketsByCookie : DeliveryScript {
+  void arrive_by_cookie(Nanoseconds time, SkbAddr address, std::uint64_t cookie) {
+    stack(time, address, 100);
+    TcpProbe event = probe(address, 100);
+    event.skaddr.reset();
+    event.sock_cookie = cookie;
+    tracker.on(at(time + 1), event);
+  }
+  void read(Nanoseconds time, SkbAddr address, std::uint64_t cookie, SockAddr sk = kSocket) {
+    enter(time);
+    copy(time + 1, address, 100);
+    tracker.on(reader(time + 2), TcpRcvSpaceAdjust{sk, cookie});
+    exit(time + 3, 100);
+  }
+  void close(Nanoseconds time, SockAddr sk = kSocket) {
+    InetSockSetState event;
+    event.skaddr = sk;
+    event.oldstate = 1;
+    event.newstate = kTcpClose;
+    tracker.on(reader(time), event);
+  }
+  static constexpr SockAddr kOther{0xffff888200000800};
+};
+
+TEST_F(SocketsByCookie, what_nobody_read_ends_with_the_socket) {
+  arrive_by_cookie(100, skb(1), 5);
+  read(200, skb(1), 5);
+  arrive_by_cookie(300, skb(2), 5);
+  close(400);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+  EXPECT_EQ(leg(2).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(2).cause, track::UnknownCause::socket_closed);
+}
+
+// An address goes on to another socket; the first one's end was not seen.
+TEST_F(SocketsByCookie, an_address_is_the_last_ones_who_had_it) {
+  arrive_by_cookie(100, skb(1), 5);
+  read(200, skb(1), 5);
+  arrive_by_cookie(300, skb(2), 5);
+  arrive_by_cookie(400, skb(3), 6);
+  read(500, skb(3), 6);
+  arrive_by_cookie(600, skb(4), 6);
+  close(700);
+  close(710);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+  EXPECT_EQ(leg(4).cause, track::UnknownCause::socket_closed);
+}
+
+TEST_F(SocketsByCookie, a_socket_that_is_gone_is_not_found_by_its_address) {
+  arrive_by_cookie(100, skb(1), 5);
+  read(200, skb(1), 5);
+  close(300);
+  arrive_by_cookie(400, skb(2), 6);  // at the same address, which nothing has told
+  arrive_by_cookie(410, skb(3), 7);
+  read(500, skb(3), 7, kOther);
+  close(600);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+  EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
