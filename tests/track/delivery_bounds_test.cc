@@ -155,6 +155,20 @@ TEST_F(DeliveryBounds, a_socket_holds_no_more_than_so_many_packets) {
   expect_all_told();
 }
 
+TEST_F(DeliveryBounds, a_socket_holds_no_more_than_so_many_datagrams) {
+  constexpr std::uint64_t kMost = track::Socket::kMaxQueued;
+  const auto arrive_as_datagram = [&](std::uint64_t number) {
+    receive(++now, skb(number * 256), 128);
+    tracker.on(at(++now), SkDataReady{socket(0), kProtocolUdp});
+  };
+  for (std::uint64_t i = 0; i <= kMost; ++i) arrive_as_datagram(i);
+  EXPECT_EQ(told(Outcome::unknown, UnknownCause::evicted), kMost);
+  tracker.on(reader(), SockRecvLength{socket(0), kProtocolUdp, 100, 0});
+  EXPECT_EQ(packets.packets.back().id, kMost + 1) << "the last that came is the first it has";
+  EXPECT_EQ(told(Outcome::delivered), 1U);
+  expect_all_told();
+}
+
 TEST_F(DeliveryBounds, the_least_used_socket_goes_when_there_are_too_many) {
   constexpr std::uint64_t kMost = track::Sockets::kMaxSockets;
   const auto evicted = [&] { return told(Outcome::unknown, UnknownCause::evicted); };
