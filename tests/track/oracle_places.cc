@@ -5,7 +5,7 @@
 
 #include "event/irq.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 std::vector<Place> places_of(const Events& events) {
   struct Count {
@@ -36,4 +36,4 @@ std::vector<Place> places_of(const Events& events) {
   return places;
 }
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

@@ -6,7 +6,7 @@
 
 #include "track/oracle_way.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 // Which run of NET_RX (0 outside), which poll in it and which batch of receives.
 struct Place {
@@ -16,4 +16,4 @@ struct Place {
 // Of each of the events.
 std::vector<Place> places_of(const Events& events);
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

@@ -10,7 +10,7 @@
 #include "event/sock.h"
 #include "track/oracle_places.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 namespace {
 
 using track::LegDirection;
@@ -756,4 +756,4 @@ FollowedSkbs follow_skbs(const Events& events, const Subflows& subflows) {
   return SkbFollower(events, subflows).take();
 }
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

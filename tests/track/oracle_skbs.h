@@ -9,7 +9,7 @@
 #include "track/oracle_subflows.h"
 #include "track/oracle_way.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 struct FollowedSkbs {
   std::vector<Way> ways;
@@ -21,4 +21,4 @@ struct FollowedSkbs {
 
 FollowedSkbs follow_skbs(const Events& events, const Subflows& subflows);
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

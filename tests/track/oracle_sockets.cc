@@ -7,7 +7,7 @@
 
 #include "event/sock.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 namespace {
 
 using track::Outcome;
@@ -168,4 +168,4 @@ void read_sockets(const Events& events, const Subflows& subflows, FollowedSkbs& 
   SocketReader(events, subflows, followed).read_all();
 }
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

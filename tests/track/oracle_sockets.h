@@ -5,8 +5,8 @@
 #include "track/oracle_subflows.h"
 #include "track/oracle_way.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 void read_sockets(const Events& events, const Subflows& subflows, FollowedSkbs& followed);
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

@@ -4,7 +4,7 @@
 
 #include "event/sock.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 Subflows::Subflows(const Events& events) : events_(events) {
   std::map<CpuId, std::uint64_t> announced;
@@ -56,4 +56,4 @@ std::uint64_t Subflows::owner(std::uint64_t socket, Index i) const {
   return std::none_of(position(before->first), position(i), closes) ? before->second : socket;
 }
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

@@ -6,7 +6,7 @@
 
 #include "track/oracle_way.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 // An MPTCP socket announces what a subflow has just announced, or is read by a copy of an skb
 // that a subflow received.
@@ -26,4 +26,4 @@ class Subflows {
   std::map<std::uint64_t, std::map<Index, std::uint64_t>> owners_;
 };
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

@@ -6,7 +6,7 @@
 
 #include "event/irq.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 namespace {
 
 using track::LegDirection;
@@ -187,4 +187,4 @@ void find_readers(const Events& events, std::vector<Way>& ways) {
   for (Way& way : ways) tasks.reader(way);
 }
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

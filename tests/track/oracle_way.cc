@@ -2,7 +2,7 @@
 
 #include "event/sock.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 bool in_task(const LoggedEvent& event) {
   return (event.header.flags & (kFlagHardirq | kFlagSoftirq | kFlagNmi)) == 0;
@@ -17,4 +17,4 @@ std::uint64_t cookie_of(const Events& events, Index i) {
   return 0;
 }
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

@@ -13,7 +13,7 @@
 #include "track/packet.h"
 #include "track/stage.h"
 
-namespace skbtrail::test {
+namespace skbtrail::test::oracle {
 
 using Index = std::size_t;
 using Events = std::vector<LoggedEvent>;
@@ -53,4 +53,4 @@ bool in_task(const LoggedEvent& event);
 // Of the socket of the event at `i`, from what its address said before; 0 where nothing told.
 std::uint64_t cookie_of(const Events& events, Index i);
 
-}  // namespace skbtrail::test
+}  // namespace skbtrail::test::oracle

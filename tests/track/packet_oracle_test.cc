@@ -29,16 +29,19 @@
 namespace skbtrail::test {
 namespace {
 
+using oracle::Index;
+using oracle::kNone;
+using oracle::Way;
 using track::LegDirection;
 using track::Outcome;
 using track::Stage;
 
-std::vector<Way> ways_of(const Events& events) {
-  const Subflows subflows(events);
-  FollowedSkbs followed = follow_skbs(events, subflows);
-  find_woken(events, subflows, followed.ways);
-  read_sockets(events, subflows, followed);
-  find_readers(events, followed.ways);
+std::vector<Way> ways_of(const oracle::Events& events) {
+  const oracle::Subflows subflows(events);
+  oracle::FollowedSkbs followed = oracle::follow_skbs(events, subflows);
+  oracle::find_woken(events, subflows, followed.ways);
+  oracle::read_sockets(events, subflows, followed);
+  oracle::find_readers(events, followed.ways);
   return std::move(followed.ways);
 }
 
