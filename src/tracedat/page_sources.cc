@@ -76,7 +76,7 @@ ring::PageRun CompressedPages::next(bool keep) {
       continue;
     }
     if (current_.empty()) continue;
-    const ring::PageRun run{current_, next_page_, false, nullptr};
+    ring::PageRun run{current_, next_page_, false, nullptr};
     next_page_ += (current_.size() + page_size_ - 1) / page_size_;
     return run;
   }

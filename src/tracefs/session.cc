@@ -220,7 +220,7 @@ Result<void> Session::program(Plan& plan) {
   std::vector<PlannedEvent> events;
   std::optional<Error> rejected;
   for (PlannedEvent& event : plan.events) {
-    const Result<void> done = event.filter.empty() ? Result<void>() : set_filter(event);
+    Result<void> done = event.filter.empty() ? Result<void>() : set_filter(event);
     if (done) {
       events.push_back(std::move(event));
     } else if (event.by_pattern) {

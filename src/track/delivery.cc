@@ -464,7 +464,8 @@ bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {
   return true;
 }
 
-// What the task copied is read for good. `socket` is 0 when no event named it: then the skbs did.
+// What the task copied is read for good. `key`, a socket's, is 0 when no event named it: then the
+// skbs did.
 void Delivery::commit(Task& task, std::uint64_t key) {
   for (const PendingCopy& copy : task.copies) {
     // A socket known by its cookie only is better named by the skb.

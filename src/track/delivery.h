@@ -145,7 +145,7 @@ class Delivery {
     if (LiveLeg* leg = acked.get(); leg != nullptr) legs_.close(*leg, Outcome::acked);
     acked = LegRef();
   }
-  void commit(Task& task, std::uint64_t socket);
+  void commit(Task& task, std::uint64_t key);
   void forget_peeked(Task& task);
   [[gnu::noinline]] void leave(LiveLeg& leg);
   [[gnu::noinline]] void take_over(Socket& socket, std::uint64_t subflow);

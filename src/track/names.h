@@ -85,7 +85,7 @@ class Devices {
     Bytes bytes;  // at first of the name of kNoDevice
     DeviceId id = kNoDevice;
   };
-  [[gnu::noinline]] DeviceId find_or_add(Text name);
+  [[gnu::noinline]] DeviceId find_or_add(Text text);
   DeviceId find_or_add_name(std::string_view name);
 
   std::array<Recent, kPlaces> recent_{};
