@@ -46,7 +46,8 @@ class Merge {
   // Of all events that were passed, wanted or not, and of up to a page's of each CPU behind them.
   const ring::Tally& tally() const { return tally_; }
   std::vector<ring::CpuDamage> damage() const;
-  // After the last event: the losses that no later event of their CPU could carry.
+  // After the last event: the losses that no later event of their CPU could carry, up to the last
+  // event of all.
   std::vector<LossWindow> lost_at_end() const;
 
  private:

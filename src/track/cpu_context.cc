@@ -313,7 +313,7 @@ void CpuContexts::finish(Nanoseconds first, Nanoseconds last, std::span<const Cp
     Cpu& cpu = cpus_[number];
     if (!cpu.begun) cpu.begin = cpu.charged_until = first;
     charge(number, cpu, std::max(last, cpu.charged_until), cpu.now);
-    if (cpu.begin > first && sink_ != nullptr) {
+    if (cpu.begin > first) {
       const ContextKind kind = cpu.begun_by_loss ? ContextKind::lost : ContextKind::unknown;
       sink_->spent(number, {kind, 0, kNoSlot}, first, cpu.begin);
     }

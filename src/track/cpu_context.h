@@ -131,7 +131,7 @@ class CpuContexts {
   void on(const EventHeader& header, const RawSysEnter& event) { enter_call(header, event.nr); }
   void on(const EventHeader& header, const RawSysExit&) { leave_call(header); }
   void on_loss(const LossWindow& window);
-  // No more events: the rest of the time for the sink, without which nobody needs it. `first` and
+  // No more events: the sink, which must be there, is told of the rest of the time. `first` and
   // `last` bound the capture; those of `cpus` that had no event were unknown all the time.
   void finish(Nanoseconds first, Nanoseconds last, std::span<const CpuId> cpus);
 
