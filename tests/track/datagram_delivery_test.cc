@@ -154,7 +154,7 @@ TEST_F(DatagramDelivery, the_last_socket_of_a_multicast_group_has_the_packet) {
   other.protocol = kUdp;
   other.ret = 100;
   tracker.on(at(130, 0, kTask, kOtherReader), other);
-  EXPECT_FALSE(recorder.packets.size());
+  EXPECT_FALSE(packets.packets.size());
   switched(140, 0, 0, kReader);
   recv_length(150, 100, kUdp);
   exit(160, 100);

@@ -14,7 +14,7 @@
 namespace skbtrail::test {
 
 // One socket, of port 80, that softirqs on CPU 0 fill and a task on CPU 1 reads.
-class DeliveryScript : public ::testing::Test {
+class DeliveryScript : public ::testing::Test, protected TrackerScript {
  protected:
   static constexpr SockAddr kSocket{0xffff888200000000};
   static constexpr Pid kReader = 200;
@@ -26,7 +26,7 @@ class DeliveryScript : public ::testing::Test {
   static EventHeader reader(Nanoseconds time) { return at(time, kReaderCpu, kTask, kReader); }
 
   void stack(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
-    tracker.on(at(time), NetifReceiveSkb{address, payload + kHeaders, "eth0"});
+    receive(time, address, payload + kHeaders);
   }
   static TcpProbe probe(SkbAddr address, std::uint32_t data_len) {
     TcpProbe event;
@@ -71,6 +71,12 @@ class DeliveryScript : public ::testing::Test {
     event.flags = flags;
     tracker.on(reader(time), event);
   }
+  // The copy is the call's last.
+  void copy_and_return(Nanoseconds time, SkbAddr address, std::int32_t len) {
+    copy(time, address, len);
+    recv_length(time + 10, len);
+    exit(time + 20, len);
+  }
   void switched(Nanoseconds time, Pid from, std::int64_t state, Pid to) {
     SchedSwitch event;
     event.prev_pid = from;
@@ -78,21 +84,12 @@ class DeliveryScript : public ::testing::Test {
     event.next_pid = to;
     tracker.on(at(time, kReaderCpu, kTask, from), event);
   }
-  const track::Leg& leg(std::uint64_t id) const { return recorder.with_id(id).last; }
+  const track::Leg& leg(std::uint64_t id) const { return packets.with_id(id).last; }
   static Nanoseconds time(const track::Leg& leg, track::Stage stage) { return leg.stages[stage]; }
 
   static constexpr std::int64_t kSleeps = 1;  // TASK_INTERRUPTIBLE
-
-  track::Devices devices;
-  track::Comms comms{"17 ksoftirqd/0\n100 wrk\n200 nginx\n"};
-  track::SyscallNames calls{"Linux host 6.12 x86_64"};
-  static constexpr std::uint64_t kUdpRecvmsg = 0xffffffff81000010;
-  static constexpr std::uint64_t kElsewhere = 0xffffffff81001010;
-  Symbols symbols{"ffffffff81000000 T udp_recvmsg\nffffffff81001000 T unix_stream_read_generic\n"};
-  track::DropReasons reasons{{}};
-  track::Flows flows;
-  PacketRecorder recorder;
-  track::PacketTracker tracker{devices, comms, calls, reasons, symbols, flows, recorder, {}};
+  static constexpr std::uint64_t kUdpRecvmsg = 0xffffffff81003010;
+  static constexpr std::uint64_t kElsewhere = 0xffffffff81004010;
 };
 
 }  // namespace skbtrail::test

@@ -26,9 +26,7 @@ struct Discarded : DeliveryScript {
   // What the next recv() copies is the rest, by a copy that names the first skb of all.
   Outcome third_when_100_bytes_more_are_read() {
     enter(900);
-    copy(910, skb(1), 100);
-    recv_length(920, 100);
-    exit(930, 100);
+    copy_and_return(910, skb(1), 100);
     tracker.finish();
     return leg(3).outcome;
   }
@@ -42,11 +40,9 @@ TEST_F(Discarded, bytes_are_read) {
   EXPECT_EQ(leg(1).confidence, Confidence::socket);
   EXPECT_EQ(time(leg(1), Stage::copy), 410U);
   EXPECT_EQ(time(leg(1), Stage::ret), 420U);
-  EXPECT_EQ(recorder.packets.size(), 1U);
+  EXPECT_EQ(packets.packets.size(), 1U);
   enter(500);
-  copy(510, skb(1), 150);
-  recv_length(520, 150);
-  exit(530, 150);
+  copy_and_return(510, skb(1), 150);
   EXPECT_EQ(leg(2).outcome, Outcome::delivered);
   EXPECT_EQ(time(leg(3), Stage::copy), 510U) << "the queue has not drifted";
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
@@ -57,7 +53,7 @@ TEST_F(Discarded, bytes_that_were_copied_are_not_taken_twice) {
   copy(405, skb(1), 100);
   recv_length(410, 200, kTcp, kTrunc);
   exit(420, 200);
-  EXPECT_EQ(recorder.packets.size(), 2U);
+  EXPECT_EQ(packets.packets.size(), 2U);
   EXPECT_EQ(third_when_100_bytes_more_are_read(), Outcome::delivered);
 }
 
@@ -65,7 +61,7 @@ TEST_F(Discarded, more_bytes_than_are_known_are_counted) {
   enter_with(400, kTrunc);
   recv_length(410, 350, kTcp, kTrunc);
   exit(420, 350);
-  EXPECT_EQ(recorder.packets.size(), 3U);
+  EXPECT_EQ(packets.packets.size(), 3U);
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 50U);
 }
 
@@ -78,7 +74,7 @@ TEST_F(Discarded, nothing_by_a_peek_or_an_error_or_beside_the_stream) {
   enter_with(500, kTrunc);
   recv_length(510, -11, kTcp, kTrunc);  // EAGAIN
   exit(520, -11);
-  EXPECT_TRUE(recorder.packets.empty());
+  EXPECT_TRUE(packets.packets.empty());
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
 }
 
@@ -87,7 +83,7 @@ TEST_F(Discarded, bytes_are_read_as_the_call_tells) {
   enter_with(400, kTrunc);
   tracker.on(reader(405), TcpRcvSpaceAdjust{kSocket, 0});
   exit(420, 200);
-  EXPECT_EQ(recorder.packets.size(), 2U);
+  EXPECT_EQ(packets.packets.size(), 2U);
   EXPECT_EQ(time(leg(2), Stage::copy), 405U);
   for (const std::uint32_t flags : {0U, kTrunc | kPeek}) {
     enter_with(500, flags);
@@ -99,7 +95,7 @@ TEST_F(Discarded, bytes_are_read_as_the_call_tells) {
   exit(620, 100);
   enter_with(700, kTrunc);
   exit(720, 100);  // a datagram's length
-  EXPECT_EQ(recorder.packets.size(), 2U);
+  EXPECT_EQ(packets.packets.size(), 2U);
 }
 
 TEST_F(Discarded, bytes_are_told_of_once) {
@@ -107,7 +103,7 @@ TEST_F(Discarded, bytes_are_told_of_once) {
   tracker.on(reader(405), TcpRcvSpaceAdjust{kSocket, 0});
   recv_length(410, 100, kTcp, kTrunc);
   exit(420, 100);
-  EXPECT_EQ(recorder.packets.size(), 1U);
+  EXPECT_EQ(packets.packets.size(), 1U);
 }
 
 // The length of a datagram that was longer than the buffer.
@@ -117,7 +113,7 @@ TEST_F(Discarded, nothing_of_a_datagram) {
   enter_with(400, kTrunc);
   recv_length(410, 48, kUdp, kTrunc);
   exit(420, 48);
-  EXPECT_EQ(recorder.packets.size(), 1U);
+  EXPECT_EQ(packets.packets.size(), 1U);
   EXPECT_EQ(leg(4).outcome, Outcome::delivered);
 }
 

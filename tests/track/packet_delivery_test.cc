@@ -21,13 +21,9 @@ TEST_F(PacketDelivery, coalesced_packets_are_read_by_copies_that_name_the_first)
   stack(300, skb(2), 300);  // its address again: tcp_try_coalesce() freed it
   tracker.on(at(301), probe(skb(2), 300));
   enter(400);
-  copy(410, skb(1), 150);
-  recv_length(420, 150);
-  exit(430, 150);
+  copy_and_return(410, skb(1), 150);
   enter(500);
-  copy(510, skb(1), 450);
-  recv_length(520, 450);
-  exit(530, 450);
+  copy_and_return(510, skb(1), 450);
   tracker.finish();
   EXPECT_EQ(time(leg(1), Stage::ret), 430U);
   EXPECT_EQ(time(leg(2), Stage::ret), 530U) << "its last byte was read by the second call";
@@ -43,9 +39,7 @@ TEST_F(PacketDelivery, a_peek_delivers_nothing) {
   recv_length(220, 0, kTcp, kPeek);
   exit(230, 100);
   enter(300);
-  copy(310, skb(1), 100);
-  recv_length(320, 100);
-  exit(330, 100);
+  copy_and_return(310, skb(1), 100);
   EXPECT_EQ(time(leg(1), Stage::copy), 310U);
   EXPECT_EQ(time(leg(1), Stage::ret), 330U);
 }
@@ -56,17 +50,13 @@ TEST_F(PacketDelivery, a_segment_may_be_longer_than_tcp_probe_can_say) {
   arrive(200, skb(2), 3 * 65536);  // data_len is 0: no acknowledgement
   arrive(300, skb(3), 65535);      // the most that fits
   enter(400);
-  copy(410, skb(1), 2 * 65536 + 99);
-  recv_length(420, 2 * 65536 + 99);
-  exit(430, 2 * 65536 + 99);
-  EXPECT_TRUE(recorder.packets.empty()) << "a byte of the first is left";
+  copy_and_return(410, skb(1), 2 * 65536 + 99);
+  EXPECT_TRUE(packets.packets.empty()) << "a byte of the first is left";
   enter(500);
-  copy(510, skb(1), 1 + 3 * 65536 + 65534);
-  recv_length(520, 1 + 3 * 65536 + 65534);
-  exit(530, 1 + 3 * 65536 + 65534);
+  copy_and_return(510, skb(1), 1 + 3 * 65536 + 65534);
   EXPECT_EQ(time(leg(1), Stage::copy), 510U);
   EXPECT_EQ(time(leg(2), Stage::copy), 510U);
-  EXPECT_EQ(recorder.packets.size(), 2U) << "a byte of the last is left";
+  EXPECT_EQ(packets.packets.size(), 2U) << "a byte of the last is left";
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
 }
 
@@ -82,11 +72,11 @@ TEST_F(PacketDelivery, a_long_segment_is_found_by_the_length_that_tcp_probe_can_
   enter(400);
   copy(410, skb(2), 65536 + 999);
   exit(430, 65536 + 999);
-  EXPECT_TRUE(recorder.packets.empty());
+  EXPECT_TRUE(packets.packets.empty());
   enter(500);
   copy(510, skb(2), 101);
   exit(530, 101);
-  EXPECT_EQ(recorder.packets.size(), 2U);
+  EXPECT_EQ(packets.packets.size(), 2U);
 }
 
 TEST_F(PacketDelivery, a_packet_read_in_pieces_is_delivered_by_the_last) {
@@ -109,13 +99,9 @@ TEST_F(PacketDelivery, the_backlog_coalesces_too) {
   stack(130, skb(2), 1448);  // of the next burst, at the address of one that was merged
   tracker.on(reader(200), probe(skb(1), 1448 + 1448 + 104));
   tracker.on(reader(201), ready(kTcp));
-  copy(300, skb(1), 1448);
-  recv_length(310, 1448);
-  exit(320, 1448);
+  copy_and_return(300, skb(1), 1448);
   enter(400);
-  copy(410, skb(1), 1448 + 104);
-  recv_length(420, 1448 + 104);
-  exit(430, 1448 + 104);
+  copy_and_return(410, skb(1), 1448 + 104);
   tracker.finish();
   EXPECT_EQ(time(leg(1), Stage::ret), 320U);
   EXPECT_EQ(leg(1).confidence, Confidence::exact);
@@ -136,9 +122,7 @@ TEST_F(PacketDelivery, the_backlog_coalesces_whole_segments_with_a_short_one) {
   stack(113, skb(13), 120);
   tracker.on(reader(200), probe(skb(1), 12 * 1448 + 120));
   tracker.on(reader(201), ready(kTcp));
-  copy(300, skb(1), 12 * 1448 + 120);
-  recv_length(310, 12 * 1448 + 120);
-  exit(320, 12 * 1448 + 120);
+  copy_and_return(300, skb(1), 12 * 1448 + 120);
   tracker.finish();
   for (std::uint64_t id = 1; id <= 13; ++id) {
     EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
@@ -164,14 +148,14 @@ TEST_F(PacketDelivery, the_backlog_coalesces_more_than_tcp_probe_can_say) {
       tracker.on(reader(start + 101), ready(kTcp));
       copy(start + 200, skb(first), static_cast<std::int32_t>(bytes - 1));
       recv_length(start + 210, static_cast<std::int32_t>(bytes - 1));
-      EXPECT_EQ(recorder.packets.size(), first - 1) << "no call has returned";
+      EXPECT_EQ(packets.packets.size(), first - 1) << "no call has returned";
       exit(start + 220, bytes - 1);
-      EXPECT_EQ(recorder.packets.size(), next - 2) << segments << ": a byte of the last is left";
+      EXPECT_EQ(packets.packets.size(), next - 2) << segments << ": a byte of the last is left";
       enter(start + 230);
       copy(start + 240, skb(first), 1);
       recv_length(start + 250, 1);
       exit(start + 260, 1);
-      EXPECT_EQ(recorder.packets.size(), next - 1) << segments;
+      EXPECT_EQ(packets.packets.size(), next - 1) << segments;
       enter(start + 270);
       start += 1000;
     }
@@ -247,12 +231,12 @@ TEST_F(PacketDelivery, a_packet_that_its_own_socket_forgets_is_not_acked_later) 
   TcpProbe again = probe(skb(1), 0);
   again.dport = 4001;
   tracker.on(at(110), again);
-  ASSERT_EQ(recorder.packets.size(), 1U);
+  ASSERT_EQ(packets.packets.size(), 1U);
   EXPECT_EQ(leg(1).cause, track::UnknownCause::socket_closed);
   tracker.on(at(120), NetDevQueue{{skb(2), 100, "eth0"}});
   tracker.on(at(130), SoftirqExit{3});
   tracker.finish();
-  ASSERT_EQ(recorder.packets.size(), 2U);
+  ASSERT_EQ(packets.packets.size(), 2U);
   EXPECT_EQ(leg(2).outcome, Outcome::open);
 }
 

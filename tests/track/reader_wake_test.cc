@@ -16,9 +16,7 @@ TEST_F(ReaderWake, the_packet_wakes_its_reader) {
   arrive(100, skb(1), 100);
   tracker.on(at(110), SchedWaking{kReader});
   switched(120, 0, 0, kReader);
-  copy(130, skb(1), 100);
-  recv_length(140, 100);
-  exit(150, 100);
+  copy_and_return(130, skb(1), 100);
   EXPECT_EQ(time(leg(1), Stage::blocked), 60U);
   EXPECT_EQ(time(leg(1), Stage::wake), 110U);
   EXPECT_EQ(time(leg(1), Stage::run), 120U);
@@ -79,9 +77,7 @@ TEST_F(ReaderWake, a_reader_that_is_woken_while_it_leaves_its_cpu) {
   tracker.on(at(110), SchedWaking{kReader});
   switched(115, kReader, kSleeps, 0);
   switched(120, 0, 0, kReader);
-  copy(130, skb(1), 100);
-  recv_length(140, 100);
-  exit(150, 100);
+  copy_and_return(130, skb(1), 100);
   EXPECT_EQ(time(leg(1), Stage::wake), 110U);
   EXPECT_EQ(time(leg(1), Stage::blocked), 115U);
   EXPECT_EQ(time(leg(1), Stage::run), 120U);
@@ -109,9 +105,7 @@ TEST_F(ReaderWake, who_sleeps_outside_a_wait_for_sockets_was_not_blocked) {
   tracker.on(at(500, 0, kHardirq), SchedWaking{kReader});
   switched(510, 0, 0, kReader);
   enter(520);
-  copy(530, skb(1), 100);
-  recv_length(540, 100);
-  exit(550, 100);
+  copy_and_return(530, skb(1), 100);
   EXPECT_FALSE(leg(1).stages.has(Stage::blocked));
   EXPECT_EQ(time(leg(1), Stage::run), 510U);
 }
@@ -121,9 +115,7 @@ TEST_F(ReaderWake, a_reader_that_makes_calls_is_awake) {
   enter(50);
   arrive(100, skb(1), 100);
   tracker.on(at(110), SchedWaking{kReader});
-  copy(130, skb(1), 100);
-  recv_length(140, 100);
-  exit(150, 100);
+  copy_and_return(130, skb(1), 100);
   EXPECT_FALSE(leg(1).stages.has(Stage::wake));
 }
 
@@ -131,9 +123,7 @@ TEST_F(ReaderWake, a_reader_that_was_never_seen_was_asleep) {
   arrive(100, skb(1), 100);
   tracker.on(at(110), SchedWaking{kReader});
   switched(120, 0, 0, kReader);
-  copy(130, skb(1), 100);
-  recv_length(140, 100);
-  exit(150, 100);
+  copy_and_return(130, skb(1), 100);
   EXPECT_EQ(time(leg(1), Stage::wake), 110U);
 }
 
@@ -167,9 +157,7 @@ TEST_F(ReaderWake, after_a_gap_nobody_knows_who_is_awake) {
   arrive(100, skb(1), 100);
   tracker.on(at(110), SchedWaking{kReader});
   switched(120, 0, 0, kReader);
-  copy(130, skb(1), 100);
-  recv_length(140, 100);
-  exit(150, 100);
+  copy_and_return(130, skb(1), 100);
   EXPECT_EQ(time(leg(1), Stage::wake), 110U);
 }
 

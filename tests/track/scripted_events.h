@@ -80,7 +80,9 @@ struct TrackerScript {
   Symbols symbols{
       "ffffffff81000000 T tcp_v4_rcv\n"
       "ffffffff81001000 t inet_frag_reasm_prepare\n"
-      "ffffffff81002000 t skb_release_data\n"};
+      "ffffffff81002000 t skb_release_data\n"
+      "ffffffff81003000 T udp_recvmsg\n"
+      "ffffffff81004000 T unix_stream_read_generic\n"};
   track::DropReasons reasons{{{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}}};
   track::Flows flows;
   PacketRecorder packets;

@@ -31,14 +31,14 @@ struct SegmentWithoutData : DeliveryScript {
   void drop(const EventHeader& header, SkbAddr address, std::optional<SockAddr> by = {}) {
     KfreeSkb event;
     event.skbaddr = address;
-    event.location = 0xffffffff81001010;
+    event.location = kElsewhere;
     event.reason = kOldSequence;
     event.protocol = kIpv4;
     event.rx_sk = by;
     tracker.on(header, event);
   }
   // What the first packet is when the next thing has happened.
-  Outcome outcome() const { return recorder.packets.empty() ? Outcome::open : leg(1).outcome; }
+  Outcome outcome() const { return packets.packets.empty() ? Outcome::open : leg(1).outcome; }
 };
 
 TEST_F(SegmentWithoutData, is_dropped_behind_its_tcp_probe) {
@@ -66,14 +66,14 @@ TEST_F(SegmentWithoutData, is_acknowledged_when_its_cpu_goes_on) {
   };
   Nanoseconds time = 100;
   for (const auto& goes_on : next) {
-    recorder.packets.clear();
+    packets.packets.clear();
     arrive_at(at(time), skb(1));
-    EXPECT_TRUE(recorder.packets.empty());
+    EXPECT_TRUE(packets.packets.empty());
     goes_on(time + 10);
-    ASSERT_EQ(recorder.packets.size(), 1U) << time;
-    EXPECT_EQ(recorder.packets[0].last.outcome, Outcome::acked) << time;
+    ASSERT_EQ(packets.packets.size(), 1U) << time;
+    EXPECT_EQ(packets.packets[0].last.outcome, Outcome::acked) << time;
     drop(at(time + 20), skb(1));  // somebody else's by now
-    EXPECT_EQ(recorder.packets.size(), 1U) << time;
+    EXPECT_EQ(packets.packets.size(), 1U) << time;
     time += 100;
     tracker.on(at(time - 50), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
   }
@@ -113,23 +113,23 @@ TEST_F(SegmentWithoutData, is_acknowledged_when_its_task_goes_on) {
   arrive_at(task(100), skb(1));
   arrive_at(task(110), skb(2));
   EXPECT_EQ(outcome(), Outcome::acked);
-  EXPECT_EQ(recorder.packets.size(), 1U);
+  EXPECT_EQ(packets.packets.size(), 1U);
   switched(120, kReader, kSleeps, 300);
-  EXPECT_EQ(recorder.packets.size(), 2U);
+  EXPECT_EQ(packets.packets.size(), 2U);
   arrive_at(task(130), skb(3));
   exit(140, 0);
-  EXPECT_EQ(recorder.packets.size(), 3U);
+  EXPECT_EQ(packets.packets.size(), 3U);
   arrive_at(task(150), skb(4));
   switched(160, kReader, 16, 300);  // EXIT_DEAD
-  EXPECT_EQ(recorder.packets.size(), 4U);
+  EXPECT_EQ(packets.packets.size(), 4U);
   arrive_at(task(170), skb(5));
   tracker.on_loss({0, 175, 176, {}});
   enter(180);
-  EXPECT_EQ(recorder.packets.size(), 5U);
+  EXPECT_EQ(packets.packets.size(), 5U);
   arrive_at(task(190), skb(6));
   tracker.finish();
-  ASSERT_EQ(recorder.packets.size(), 6U);
-  for (const Seen& seen : recorder.packets) EXPECT_EQ(seen.last.outcome, Outcome::acked);
+  ASSERT_EQ(packets.packets.size(), 6U);
+  for (const Seen& seen : packets.packets) EXPECT_EQ(seen.last.outcome, Outcome::acked);
 }
 
 // What a softirq sends belongs to the last tcp_probe, unless a packet that has none came between.
@@ -176,7 +176,7 @@ TEST_F(Answers, are_told_to_their_receivers_as_nobodys) {
   tracker.on(at(122), NetifRx{{skb(10), 60, "eth2"}});
   tracker.on(at(123), ConsumeSkb{skb(2), {}});
   EXPECT_EQ(flow(4), track::kNoFlow) << "the received leg's";
-  EXPECT_EQ(recorder.with_id(4).first.flow, track::kNoFlow);
+  EXPECT_EQ(packets.with_id(4).first.flow, track::kNoFlow);
 }
 
 TEST_F(Answers, may_belong_to_a_connection_that_changes) {
@@ -201,7 +201,7 @@ TEST_F(Answers, do_not_belong_to_it_behind_a_forwarded_packet) {
   queue(130, skb(2), kHeaders + 8 + 14);
   queue(131, skb(11));
   EXPECT_NE(flow(4), track::kNoFlow);
-  EXPECT_EQ(recorder.with_id(2).first.outcome, Outcome::forwarded);
+  EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::forwarded);
   EXPECT_EQ(leg(5).flow, track::kNoFlow);
 }
 
