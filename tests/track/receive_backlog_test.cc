@@ -1,0 +1,187 @@
+// What waits while a task has locked its socket, and which of it an event without an address is
+// about.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "track/receive_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Outcome;
+using track::Stage;
+
+// Before 6.12, and for changes of state: a task works on what came while it had locked its socket.
+struct ReceiveBacklog : ReceiveScript {
+  static constexpr SockAddr kSocket{0xffff888200000000};
+  static EventHeader task(Nanoseconds time) { return at(time, 1, kTask, 200); }
+  void enter(Nanoseconds time) {
+    SysEnter event;
+    event.family_member = "writev";
+    tracker.on(task(time), event);
+  }
+  void exit(Nanoseconds time) { tracker.on(task(time), SysExit{}); }
+  void acknowledged(const EventHeader& header, std::uint16_t data_len = 0) {
+    TcpProbe event;
+    event.data_len = data_len;
+    event.sock_cookie = 5;
+    event.saddr = event.daddr = kAddress;
+    tracker.on(header, event);
+  }
+  void change(const EventHeader& header, std::int32_t from, std::int32_t to) {
+    InetSockSetState event;
+    event.skaddr = kSocket;
+    event.oldstate = from;
+    event.newstate = to;
+    tracker.on(header, event);
+  }
+  // Packet 1, from which the device is known that the connection receives by.
+  void acknowledged_in_softirq(std::string_view device = "eth0") {
+    softirq(10);
+    receive(20, skb(100), 52, device);
+    acknowledged(at(30));
+    tracker.on(task(40), TcpRcvSpaceAdjust{kSocket, 5});
+    softirq_exit(50);
+  }
+  void receive_elsewhere(Nanoseconds time, std::uint64_t number, std::uint32_t len = 52) {
+    softirq(time);
+    receive(time + 1, skb(number), len);
+    softirq_exit(time + 2);
+  }
+  Outcome outcome(std::uint64_t id) const { return packets.with_id(id).last.outcome; }
+
+  static constexpr std::array<std::uint8_t, 16> kAddress{2, 0, 80, 0, 10, 0, 0, 1};
+};
+
+TEST_F(ReceiveBacklog, acknowledgements_wait_for_the_task_on_any_cpu) {
+  acknowledged_in_softirq();
+  enter(100);
+  receive_elsewhere(110, 1);
+  receive_elsewhere(120, 2);
+  acknowledged(task(130));
+  acknowledged(task(140));
+  exit(150);
+  tracker.finish();
+  for (const std::uint64_t id : {2, 3}) {
+    EXPECT_EQ(outcome(id), Outcome::acked);
+    EXPECT_EQ(packets.with_id(id).last.confidence, Confidence::inferred);
+  }
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 130U) << "in order";
+}
+
+TEST_F(ReceiveBacklog, what_came_before_the_call_did_not_wait_for_it) {
+  acknowledged_in_softirq();
+  receive_elsewhere(60, 1);
+  enter(100);
+  acknowledged(task(130));
+  tracker.finish();
+  EXPECT_NE(outcome(2), Outcome::acked);
+}
+
+TEST_F(ReceiveBacklog, without_a_call_nobody_knows_since_when) {
+  acknowledged_in_softirq();
+  enter(60);
+  receive_elsewhere(70, 1);
+  exit(80);
+  acknowledged(task(130));
+  tracker.finish();
+  EXPECT_NE(outcome(2), Outcome::acked);
+}
+
+TEST_F(ReceiveBacklog, an_interrupt_of_the_task_works_on_what_its_cpu_received) {
+  acknowledged_in_softirq();
+  enter(100);
+  receive_elsewhere(110, 1);
+  acknowledged(at(130, 1, kSoftirq, 200));
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::open);
+}
+
+TEST_F(ReceiveBacklog, what_came_by_another_device_is_anothers) {
+  acknowledged_in_softirq("eth1");
+  enter(100);
+  receive_elsewhere(110, 1);
+  acknowledged(task(130));
+  change(task(140), kTcpFinWait1, kTcpFinWait2);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::open);
+}
+
+TEST_F(ReceiveBacklog, what_is_freed_does_not_wait) {
+  acknowledged_in_softirq();
+  enter(100);
+  receive_elsewhere(110, 1);
+  receive_elsewhere(120, 1);
+  acknowledged(task(130));
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::unknown);
+  EXPECT_EQ(outcome(3), Outcome::acked);
+}
+
+TEST_F(ReceiveBacklog, what_is_longer_than_headers_is_no_acknowledgement) {
+  acknowledged_in_softirq();
+  enter(100);
+  receive_elsewhere(110, 1, 121);
+  acknowledged(task(130));
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::open);
+}
+
+TEST_F(ReceiveBacklog, where_the_device_is_unknown_one_must_be_the_only_one) {
+  enter(100);
+  receive_elsewhere(110, 1);
+  receive_elsewhere(120, 2);
+  acknowledged(task(130));
+  exit(140);
+  enter(200);
+  receive_elsewhere(210, 3);
+  acknowledged(task(230));
+  tracker.finish();
+  EXPECT_EQ(outcome(1), Outcome::open);
+  EXPECT_EQ(outcome(2), Outcome::open);
+  EXPECT_EQ(outcome(3), Outcome::acked);
+}
+
+TEST_F(ReceiveBacklog, a_change_of_state_uses_one_up) {
+  acknowledged_in_softirq();
+  enter(100);
+  receive_elsewhere(110, 1);
+  change(task(130), kTcpLastAck, kTcpClose);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::consumed);
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
+}
+
+// Seen in guests: on its CPU, or on another one, lies what waits for the poll of another tunnel.
+TEST_F(ReceiveBacklog, data_that_came_by_another_device_is_anothers) {
+  acknowledged_in_softirq("eth1");
+  enter(100);
+  for (const CpuId cpu : {1, 0}) {
+    softirq(110, cpu);
+    receive(111, skb(1 + cpu), 152, "eth0", cpu);
+    softirq_exit(112, cpu);
+  }
+  acknowledged(task(130), 100);
+  tracker.finish();
+  for (const std::uint64_t id : {2, 3}) {
+    EXPECT_FALSE(packets.with_id(id).last.stages.has(Stage::proto));
+  }
+}
+
+// Seen in a guest: the softirq of the CPU has received for somebody else.
+TEST_F(ReceiveBacklog, a_change_of_state_is_not_another_devices_doing) {
+  acknowledged_in_softirq("eth1");
+  softirq(100);
+  receive(110, skb(1), 52);
+  change(at(120), kTcpLastAck, kTcpClose);
+  softirq_exit(130);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::open);
+}
+
+// A socket took its bytes and freed it without an event.
+
+}  // namespace
+}  // namespace skbtrail::test
