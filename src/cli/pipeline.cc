@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/human.h"
 #include "base/printable.h"
 #include "cli/exit_status.h"
 #include "event/syscall.h"
@@ -92,23 +93,23 @@ void add_page_damage(const stream::Trace& trace, const std::vector<ring::CpuDama
   for (std::size_t i = 0; i < damage.size(); ++i) {
     if (damage[i].pages > 0) {
       facts.damage.push_back(
-          fmt::format("{}: {} damaged pages, the first at page {}; their events are missing",
-                      trace.stream_name(i), damage[i].pages, damage[i].first_page));
+          fmt::format("{}: {}, the first at page {}; events are missing", trace.stream_name(i),
+                      plural(damage[i].pages, "damaged page"), damage[i].first_page));
     }
     if (damage[i].unreadable > 0) {
-      facts.damage.push_back(fmt::format(
-          "{}: in {} places the data is damaged or cannot be read; its events are missing",
-          trace.stream_name(i), damage[i].unreadable));
+      facts.damage.push_back(
+          fmt::format("{}: in {} the data is damaged or cannot be read; its events are missing",
+                      trace.stream_name(i), plural(damage[i].unreadable, "place")));
     }
     if (damage[i].unwritten > 0) {
-      facts.damage.push_back(
-          fmt::format("{}: {} pages that were never written lie between others; events are missing",
-                      trace.stream_name(i), damage[i].unwritten));
+      facts.damage.push_back(fmt::format("{}: {} never written, between others; events are missing",
+                                         trace.stream_name(i),
+                                         plural(damage[i].unwritten, "page")));
     }
     if (damage[i].runs_back > 0) {
-      facts.damage.push_back(fmt::format("{}: time runs back at page {} ({} pages)",
-                                         trace.stream_name(i), damage[i].first_back,
-                                         damage[i].runs_back));
+      facts.damage.push_back(fmt::format("{}: time runs back at page {} ({})", trace.stream_name(i),
+                                         damage[i].first_back,
+                                         plural(damage[i].runs_back, "page")));
     }
     const std::string buffer = stream::shown_name(trace.stream_buffer(i));
     std::vector<std::string>& others = facts.other_buffers;

@@ -542,7 +542,7 @@ TEST(Recovery, the_files_of_a_killed_recorder_are_read) {
   ASSERT_FALSE(analysis.error) << analysis.error->message;
   EXPECT_EQ(analysis.events, 10U);
   EXPECT_THAT(analysis.damage, Contains(HasSubstr("trace.dat.cpu*")));
-  EXPECT_THAT(analysis.damage, Contains(HasSubstr("CPU 1: 1 damaged pages")));
+  EXPECT_THAT(analysis.damage, Contains(HasSubstr("CPU 1: 1 damaged page, the first at page ")));
 }
 
 // Ours says that it is not finished, and has its tables already.
