@@ -543,9 +543,10 @@ TEST_F(LiveDelivery, frames_out_of_order_and_twice) {
   const Compared result = compare_stream(seen, log.calls, passed);
   std::printf("out of order: %zu came after a later one; %s\n", late, result.text().c_str());
   EXPECT_EQ(result.bytes, sent.at());
-  // Without sequence numbers in any event, an early packet whose copy names another one may be
-  // given to the call before or after its own: seen for 3 of 1948 in one run of five.
-  EXPECT_GE(static_cast<double>(result.right), 0.99 * static_cast<double>(result.packets))
+  EXPECT_EQ(result.wrong, 0U) << result.text();
+  // No event has sequence numbers: an early packet that was coalesced with another early one may be
+  // given to the call before or after its own. 250 runs beside busy CPUs had none.
+  EXPECT_GE(static_cast<double>(result.right), 0.995 * static_cast<double>(result.packets))
       << result.text();
 }
 

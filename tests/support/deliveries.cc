@@ -179,7 +179,9 @@ std::vector<Arrival> tcp_arrivals(const Recording& recording, const std::string&
     const json::object& last = packet.at("legs").as_array().back().as_object();
     if (text_if_there(last, "device") != device) continue;
     std::optional<Arrival> found = arrival(packet);
-    if (!found || found->len <= kTcpHeaders || found->len == kSyn) continue;
+    if (!found || found->len <= kTcpHeaders) continue;
+    const bool handshake = !found->has("proto") && found->merged_into == 0;
+    if (handshake && found->len == kSyn) continue;
     found->payload = found->len - kTcpHeaders;
     const auto switches = recording.switches().find(found->pid);
     if (switches != recording.switches().end()) {

@@ -18,6 +18,8 @@ namespace skbtrail::test {
 namespace {
 
 constexpr int kIgnoreOutgoing = 23;  // PACKET_IGNORE_OUTGOING, Linux 4.20
+// What arrives while this process waits for a CPU is late then, but not lost.
+constexpr int kReceiveBuffer = 16 << 20;
 
 Fd packet_socket(const std::string& space, const char* device) {
   Fd fd = socket_in(space, AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
@@ -32,6 +34,7 @@ Fd packet_socket(const std::string& space, const char* device) {
     throw std::runtime_error("bind to a device");
   }
   set_option(fd, SOL_PACKET, kIgnoreOutgoing, 1);
+  set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBuffer);
   return fd;
 }
 
