@@ -13,9 +13,6 @@ namespace {
 // returns: its copies count at once when so many wait.
 constexpr std::size_t kMaxPendingCopies = 4096;
 
-// How far behind the front the packet of an out-of-order read is looked for.
-constexpr std::size_t kMaxDisorder = 1024;
-
 // Subflows of one MPTCP socket (MPTCP_SUBFLOWS_MAX, net/mptcp/pm.h).
 constexpr std::size_t kMaxSubflows = 8;
 
@@ -105,7 +102,7 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
     leg->crossed_loss = leg->crossed_loss || cause == UnknownCause::gap;
     legs_.close(*leg, Outcome::unknown, cause);
   };
-  for (; !socket.bytes.empty(); socket.bytes.pop()) forget(socket.bytes.front().leg);
+  for (; !socket.bytes.empty(); socket.bytes.pop()) forget(socket.bytes.at(0).leg);
   for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
   socket.early_reads.clear();
 }
@@ -161,10 +158,9 @@ void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* l
     arrives(header, socket, *leg, bytes);
     if (bytes == 0) return legs_.close(*leg, Outcome::acked);  // it was coalesced
     leg->rx.has_data = leg->rx.queued = true;
-    if (socket.disordered) leg->confidence = std::max(leg->confidence, Confidence::inferred);
   }
   if (bytes == 0) return;
-  socket.bytes.push({leg, bytes, bytes});
+  socket.bytes.push(leg, bytes);
 }
 
 void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event) {
@@ -179,15 +175,20 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   leg->stages.set_first(Stage::ready, header.time);
   leg->rx.ready = true;
   if (event.protocol == kProtocolTcp) {
-    for (const LegRef& ref : cpu(header.cpu).coalesced[level(header)]) {
+    const std::vector<LegRef>& coalesced = cpu(header.cpu).coalesced[level(header)];
+    for (const LegRef& ref : coalesced) {
       LiveLeg* behind = ref.get();
       if (behind == nullptr) continue;
       behind->stages.set_first(Stage::ready, header.time);
       behind->rx.ready = true;
     }
+    Socket& socket = this->socket(leg->rx.socket);
+    const bool was_disordered = socket.bytes.disordered();
+    socket.bytes.announce(*leg, coalesced.size());
+    count_disorder(was_disordered, socket);
     return;
   }
-  if (!sure) leg->confidence = std::max(leg->confidence, Confidence::inferred);
+  if (!sure) leg->infer();
   leg->rx.socket = Sockets::key(event.skaddr);
   Socket& socket = this->socket(leg->rx.socket);
   if (was_read_early(socket, *leg)) return;
@@ -219,9 +220,9 @@ void Delivery::gather(Socket& socket) {
   };
   for (const std::uint64_t key : socket.subflows) {
     if (sockets_.find(key) == nullptr) continue;  // closed
-    Fifo<QueuedBytes>& bytes = this->socket(key).bytes;
+    ByteQueue& bytes = this->socket(key).bytes;
     for (std::size_t left = announced(bytes); left > 0; --left, bytes.pop()) {
-      gathered_.push_back(bytes.front());
+      gathered_.push_back(bytes.at(0));
     }
   }
   std::stable_sort(gathered_.begin(), gathered_.end(),
@@ -235,7 +236,7 @@ void Delivery::gather(Socket& socket) {
 }
 
 // As many as end with the last that was.
-std::size_t Delivery::announced(Fifo<QueuedBytes>& bytes) const {
+std::size_t Delivery::announced(const ByteQueue& bytes) const {
   std::size_t number = bytes.size();
   const auto waits = [](const LiveLeg* leg) { return leg != nullptr && !leg->rx.ready; };
   while (sees_ready_ && number > 0 && waits(bytes.at(number - 1).leg.get())) --number;
@@ -260,12 +261,7 @@ void Delivery::leave(LiveLeg& leg) {
 void Delivery::withdrawn(const LiveLeg& leg) {
   if (!leg.rx.has_data) return;
   Socket* socket = sockets_.find(leg.rx.socket);
-  if (socket == nullptr) return;
-  for (std::size_t i = socket->bytes.size(); i-- > 0;) {
-    if (socket->bytes.at(i).leg.get() != &leg) continue;
-    socket->bytes.erase(i);
-    return;
-  }
+  if (socket != nullptr) socket->bytes.erase(leg);
 }
 
 LiveLeg* Delivery::last_acked(const EventHeader& header, SkbAddr address) {
@@ -487,33 +483,6 @@ void Delivery::commit(Task& task, std::uint64_t key) {
   task.copies.clear();
 }
 
-// The copy names a packet that is not the first in the queue. If part of the first was read, what
-// tcp_probe counted of it was more than the socket kept (an overlap): the rest is none. If nothing
-// was, bytes came out of order.
-void Delivery::bring_to_front(Socket& socket, Task& task, const PendingCopy& copy, LiveLeg& named) {
-  if (!named.rx.has_data || named.rx.delivered) return;
-  const std::size_t last = std::min(socket.bytes.size(), kMaxDisorder);
-  std::size_t at = 0;
-  while (at < last && socket.bytes.at(at).leg.get() != &named) ++at;
-  if (at == 0 || at == last) return;
-  const QueuedBytes front = socket.bytes.front();
-  if (front.bytes < front.arrived && at == 1) {
-    socket.bytes.pop();
-    LiveLeg* leg = front.leg.get();
-    if (leg != nullptr) {
-      leg->confidence = std::max(leg->confidence, Confidence::inferred);
-      deliver(*leg, task, copy.taking);
-    }
-    return;
-  }
-  const QueuedBytes bytes = socket.bytes.at(at);
-  socket.bytes.erase(at);
-  socket.bytes.push_front(bytes);
-  named.confidence = std::max(named.confidence, Confidence::inferred);
-  if (!socket.disordered) ++counters_.disordered_sockets;
-  socket.disordered = true;
-}
-
 // Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
 // before 6.3 nothing tells: what was coalesced with what is a guess then.
 bool Delivery::may_have_others(const Socket& socket) const {
@@ -522,24 +491,25 @@ bool Delivery::may_have_others(const Socket& socket) const {
 
 void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   LiveLeg* named = copy.leg.get();
-  if (named != nullptr && named != socket.bytes.front().leg.get()) {
-    bring_to_front(socket, task, copy, *named);
-  }
-  std::uint32_t left = copy.len;
-  while (left > 0 && !socket.bytes.empty()) {
-    QueuedBytes& front = socket.bytes.front();
-    const std::uint32_t taken = std::min(left, front.bytes);
-    front.bytes -= taken;
-    left -= taken;
-    LiveLeg* leg = front.leg.get();
-    if (leg != nullptr && leg != named && may_have_others(socket)) [[unlikely]]
-      leg->confidence = std::max(leg->confidence, Confidence::inferred);
-    if (front.bytes > 0) break;
-    socket.bytes.pop();
-    if (leg != nullptr) deliver(*leg, task, copy.taking);
-  }
+  const bool is_unread = named != nullptr && named->rx.has_data && !named->rx.delivered;
+  const bool was_disordered = socket.bytes.disordered();
+  const std::uint64_t left =
+      socket.bytes.copy(copy.skbaddr, is_unread ? named : nullptr, copy.len, read_);
+  count_disorder(was_disordered, socket);
   counters_.unmatched_bytes += left;
   if (left > 0) ++counters_.unmatched_copies;
+  for (LiveLeg* leg : read_) {
+    if (leg != named && may_have_others(socket)) [[unlikely]]
+      leg->infer();
+    deliver(*leg, task, copy.taking);
+  }
+  read_.clear();
+}
+
+void Delivery::count_disorder(bool before, const Socket& socket) {
+  if (before == socket.bytes.disordered()) [[likely]]
+    return;
+  before ? --counters_.disordered_sockets : ++counters_.disordered_sockets;
 }
 
 // The packet is with its reader. How it got there: it woke the reader, or found it awake.
@@ -619,20 +589,12 @@ void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust
 // Bytes of a stream that no copy event told of.
 void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                              std::uint64_t bytes) {
-  Socket& socket = this->socket(key);
-  while (bytes > 0 && !socket.bytes.empty()) {
-    QueuedBytes& front = socket.bytes.front();
-    const auto taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, front.bytes));
-    front.bytes -= taken;
-    bytes -= taken;
-    if (front.bytes > 0) return;
-    LiveLeg* leg = front.leg.get();
-    socket.bytes.pop();
-    if (leg == nullptr) continue;
+  counters_.unmatched_bytes += socket(key).bytes.take_uncopied(bytes, read_);
+  for (LiveLeg* leg : read_) {
     leg->confidence = Confidence::socket;
     deliver(*leg, task, taking);
   }
-  counters_.unmatched_bytes += bytes;
+  read_.clear();
 }
 
 // ------------------------------------------------------------------------------ tasks

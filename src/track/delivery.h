@@ -2,9 +2,8 @@
 // read them.
 //
 // TCP. tcp_probe pushes a packet's bytes to the end of its socket's queue; every copy to a task
-// pops as many from its front, and the packet whose last byte is popped is delivered at that time:
-// segments are coalesced, so the skb that a copy names is only the first of a group. Bytes that
-// were read out of order (the copy names a packet behind an unread one) are moved to the front.
+// takes as many from its front, and the packet whose last byte is taken is delivered at that time.
+// The order is ByteQueue's (track/byte_queue.h).
 // UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
 // context says it, and is preferred. A copy counts when it is known that the task did not only
@@ -150,7 +149,7 @@ class Delivery {
   [[gnu::noinline]] void leave(LiveLeg& leg);
   [[gnu::noinline]] void take_over(Socket& socket, std::uint64_t subflow);
   void gather(Socket& socket);
-  std::size_t announced(Fifo<QueuedBytes>& bytes) const;
+  std::size_t announced(const ByteQueue& bytes) const;
   [[gnu::noinline]] void take_from_subflows(Task& task, std::uint64_t key);
   void take_datagram(Task& task, std::uint64_t key, Taking taking);
   [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking);
@@ -162,8 +161,7 @@ class Delivery {
                                        std::uint64_t bytes);
   bool may_have_others(const Socket& socket) const;
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
-  [[gnu::noinline]] void bring_to_front(Socket& socket, Task& task, const PendingCopy& copy,
-                                        LiveLeg& named);
+  void count_disorder(bool before, const Socket& socket);
   void deliver(LiveLeg& leg, Task& task, const Taking& taking);
   [[gnu::noinline]] void remember_head(const LiveLeg& leg);
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
@@ -179,7 +177,9 @@ class Delivery {
   Tasks tasks_;
   Sockets sockets_;
   PerCpu<Cpu> cpus_;
-  std::vector<QueuedBytes> gathered_;  // by subflows; empty but for its memory
+  // Empty but for their memory:
+  std::vector<QueuedBytes> gathered_;  // by subflows
+  std::vector<LiveLeg*> read_;         // by a copy
   // Of skbs that were read and hold coalesced bytes of later packets, the socket: where no event of
   // the read names it (before 6.3).
   boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;

@@ -33,11 +33,11 @@ Outcome received_outcome(LiveLeg& leg) {
   if (leg.rx.control) return Outcome::consumed;
   if (leg.rx.fragment_of != 0 && !leg.rx.has_data) {
     leg.merged_into = leg.rx.fragment_of;
-    leg.confidence = std::max(leg.confidence, Confidence::inferred);
+    leg.infer();
     return Outcome::merged;
   }
   if (!is_bare_answer(leg)) return Outcome::unknown;
-  leg.confidence = std::max(leg.confidence, Confidence::inferred);
+  leg.infer();
   return Outcome::acked;
 }
 

@@ -5,6 +5,7 @@
 // address was born. Nothing is looked up across a gap in the events of the CPU a leg was born on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
@@ -76,6 +77,9 @@ struct LiveLeg : Leg {
   std::uint32_t open_legs = 0;
   LiveLeg* older = nullptr;  // all packets that are alive, in order of birth
   LiveLeg* younger = nullptr;
+
+  // What was said of it was not told, but follows: it may have been another's.
+  void infer() { confidence = std::max(confidence, Confidence::inferred); }
 };
 
 // A leg, or nothing once that leg's memory is another's.

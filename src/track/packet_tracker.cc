@@ -236,7 +236,7 @@ bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t
   if (place == FreePlace::other || place == FreePlace::datagram) return false;
   const bool first = place == FreePlace::reassembly;
   leg.merged_into = first ? receiver_.reassembled(header, leg) : leg.rx.fragment_of;
-  if (leg.merged_into != 0) leg.confidence = std::max(leg.confidence, Confidence::inferred);
+  if (leg.merged_into != 0) leg.infer();
   legs_.close(leg, Outcome::merged);
   return true;
 }

@@ -430,7 +430,7 @@ void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
   probed.coalesced = std::span(candidates_).first(behind);
   for (LiveLeg* leg : probed.coalesced) {
     leg->rx.waiting = false;
-    leg->confidence = std::max(leg->confidence, Confidence::inferred);
+    leg->infer();
   }
 }
 
@@ -457,7 +457,7 @@ LiveLeg* Receiver::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
       return nullptr;
     }
     if (i > 0 || waited) {
-      leg->confidence = std::max(leg->confidence, Confidence::inferred);
+      leg->infer();
     } else if (flow != kNoFlow) {
       of(flow).device = leg->rx.last_device;
     }
@@ -482,7 +482,7 @@ void Receiver::take_waiting(TcpProbe event, Probed& probed) {
     }
     probed.leg = leg;
     leg->rx.waiting = false;
-    leg->confidence = std::max(leg->confidence, Confidence::inferred);
+    leg->infer();
     for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
     return;
   }
@@ -505,7 +505,7 @@ LiveLeg* Receiver::take_backlogged(FlowId flow, std::optional<DeviceId> device, 
                                      return a->stages[Stage::stack] < b->stages[Stage::stack];
                                    });
   leg->rx.waiting = false;
-  leg->confidence = std::max(leg->confidence, Confidence::inferred);
+  leg->infer();
   for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
   return leg;
 }

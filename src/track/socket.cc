@@ -18,7 +18,6 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.sport = socket.dport = 0;
   socket.gaps = 0;
   socket.used = socket.alive = true;
-  socket.disordered = false;
   socket.bytes.clear();
   socket.datagrams.clear();
   socket.early_reads.clear();

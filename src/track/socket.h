@@ -1,6 +1,4 @@
-// What lies in a socket's receive queue, as the order of arrival tells: bytes of a stream, or
-// datagrams. TCP coalesces segments, so later copies name only the first skb of a group
-// (tcp_try_coalesce(), net/ipv4/tcp_input.c): which packet a byte came in is known from the order.
+// What lies in a socket's receive queue: bytes of a stream, or datagrams.
 #pragma once
 
 #include <array>
@@ -10,54 +8,12 @@
 #include <optional>
 #include <vector>
 
+#include "track/byte_queue.h"
+#include "track/fifo.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
 
 namespace skbtrail::track {
-
-// A queue that keeps its memory.
-template <class T>
-class Fifo {
- public:
-  bool empty() const { return front_ == items_.size(); }
-  std::size_t size() const { return items_.size() - front_; }
-  T& front() { return items_[front_]; }
-  T& at(std::size_t index) { return items_[front_ + index]; }
-  void push(T item) {
-    if (front_ == items_.size()) {
-      clear();
-    } else if (front_ > 64 && front_ * 2 > items_.size()) {
-      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(front_));
-      front_ = 0;
-    }
-    items_.push_back(std::move(item));
-  }
-  void push_front(T item) {
-    if (front_ > 0) {
-      items_[--front_] = std::move(item);
-    } else {
-      items_.insert(items_.begin(), std::move(item));
-    }
-  }
-  void pop() { ++front_; }
-  void erase(std::size_t index) {
-    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(front_ + index));
-  }
-  void clear() {
-    items_.clear();
-    front_ = 0;
-  }
-
- private:
-  std::vector<T> items_;
-  std::size_t front_ = 0;
-};
-
-struct QueuedBytes {
-  LegRef leg;               // null when it arrived before the capture, or is dead
-  std::uint32_t bytes = 0;  // not yet read
-  std::uint32_t arrived = 0;
-};
 
 // Who took bytes or a datagram out of a socket.
 struct Read {
@@ -87,8 +43,7 @@ struct Socket {
   std::uint32_t gaps = 0;
   bool used = false;  // since Sockets looked for one to forget
   bool alive = false;
-  bool disordered = false;  // bytes were read in another order than they came in
-  Fifo<QueuedBytes> bytes;
+  ByteQueue bytes;
   Fifo<LegRef> datagrams;
   Fifo<EarlyRead> early_reads;
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys

@@ -202,19 +202,18 @@ TEST_F(DeliveryBounds, as_many_coalesced_packets_are_remembered) {
   arrive(skb(0), 10);
   read_all_but_the_last(0, kMost);
   EXPECT_EQ(told(Outcome::delivered), kMost);
-  enter("recvfrom");
-  copy(skb(0), 5);
-  exit();
-  read_all_but_the_last(kMost, kMost + 1);
-  // By then the one before has 5 bytes left, if the copy of the first skb was known for its own.
+  // The last one's bytes lie with the first skb, which is known.
+  const auto read_with_the_first = [&] {
+    enter("recvfrom");
+    copy(skb(0), 10);
+    exit();
+  };
+  read_with_the_first();
   EXPECT_EQ(told(Outcome::delivered), kMost + 1);
-  enter("recvfrom");
-  copy(skb(0), 5);  // unknown by now
-  exit();
-  EXPECT_EQ(told(Outcome::delivered), kMost + 1);
-  enter("recvfrom");
-  copy(skb(kMost * 256), 5);
-  exit();
+  arrive(skb((kMost + 1) * 256), 10);
+  read_all_but_the_last(kMost + 1, kMost + 2);
+  EXPECT_EQ(told(Outcome::delivered), kMost + 2);
+  read_with_the_first();  // unknown by now
   EXPECT_EQ(told(Outcome::delivered), kMost + 2);
   expect_all_told();
 }

@@ -132,7 +132,7 @@ TEST_F(Mptcp, bytes_taken_by_a_copy_that_names_another_skb_are_inferred) {
   announce(at(113));
   softirq_exit(140);
   read(200, 1, 80);
-  read(300, 2, 30);
+  read(300, 1, 30);
   EXPECT_EQ(leg(1).confidence, track::Confidence::exact);
   EXPECT_EQ(leg(2).confidence, track::Confidence::inferred);
 }

@@ -1,0 +1,265 @@
+#include "track/byte_queue.h"
+
+#include <utility>
+
+namespace skbtrail::track {
+
+// ------------------------------------------------------------------------------ in
+
+void ByteQueue::push(LiveLeg* leg, std::uint32_t bytes) {
+  if (disordered_ && leg != nullptr) [[unlikely]]
+    leg->infer();
+  items_.push({leg, bytes, bytes, received_, received_});
+  received_ += bytes;
+  unread_ += bytes;
+}
+
+void ByteQueue::push(const QueuedBytes& of_another) {
+  items_.push({of_another.leg, of_another.bytes, of_another.arrived, received_, received_});
+  received_ += of_another.bytes;
+  unread_ += of_another.bytes;
+}
+
+void ByteQueue::clear() {
+  items_.clear();
+  received_ = unread_ = 0;
+  announced_ = Announced::not_known;
+  disordered_ = unsettled_ = false;
+  taken_.clear();
+}
+
+void ByteQueue::erase(const LiveLeg& leg) {
+  for (std::size_t i = items_.size(); i-- > 0;) {
+    if (items_.at(i).leg.get() == &leg) return withdraw(i);
+  }
+}
+
+void ByteQueue::pop() {
+  unread_ -= std::min<std::uint64_t>(unread_, items_.front().bytes);
+  items_.pop();
+}
+
+void ByteQueue::withdraw(std::size_t at) {
+  const QueuedBytes gone = items_.at(at);
+  items_.erase(at);
+  unread_ -= std::min<std::uint64_t>(unread_, gone.bytes);
+  received_ -= gone.arrived;
+  if (gone.since == received_) return;  // it came last
+  for (QueuedBytes& queued : items_) {
+    if (queued.since > gone.since) queued.since -= gone.arrived;
+    if (queued.follows > gone.since) queued.follows -= gone.arrived;
+  }
+}
+
+void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
+  if (announced_ == Announced::some) return;
+  const std::size_t size = items_.size();
+  const std::size_t nearest = size - std::min(size, coalesced + 1);
+  std::size_t group = size;  // where it begins
+  while (group > nearest && items_.at(group - 1).leg.get() != &leg) --group;
+  if (group == nearest) return;
+  --group;
+  for (std::size_t i = group; i < size; ++i) items_.at(i).place = Place::in_order;
+  const auto was_early = [](const QueuedBytes& queued) {
+    return queued.place == Place::not_known && queued.untouched() && queued.leg.get() != nullptr;
+  };
+  std::size_t early = group;
+  while (early > 0 && was_early(items_.at(early - 1))) --early;
+  if (early == group) [[likely]]
+    return;
+  for (std::size_t i = early; i < group; ++i) {
+    items_.at(i).place = Place::early;
+    items_.at(i).follows = items_.at(group).since + 1;
+  }
+  for (std::size_t i = early; i < size; ++i) {
+    if (LiveLeg* moved = items_.at(i).leg.get(); moved != nullptr) moved->infer();
+  }
+  std::rotate(items_.begin() + static_cast<std::ptrdiff_t>(early),
+              items_.begin() + static_cast<std::ptrdiff_t>(group), items_.end());
+  disordered_ = unsettled_ = true;
+}
+
+// ------------------------------------------------------------------------------ out
+
+std::uint64_t ByteQueue::copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes,
+                              std::vector<LiveLeg*>& read) {
+  if (leg != nullptr) {
+    // An address is another's when what had it was coalesced, and freed.
+    std::erase_if(taken_, [skb](const Taken& taken) { return taken.skb == skb; });
+    name(*leg, read);
+  } else if (!taken_.empty() && return_taken(skb)) [[unlikely]] {
+    front_is_first(read);
+  }
+  return take(bytes, read);
+}
+
+std::uint64_t ByteQueue::take_uncopied(std::uint64_t bytes, std::vector<LiveLeg*>& read) {
+  const std::uint64_t missing = take(bytes, read);
+  // A copy that names it will be of the rest.
+  if (!items_.empty() && items_.front().bytes < items_.front().arrived) items_.front().named = true;
+  return missing;
+}
+
+std::uint64_t ByteQueue::take(std::uint64_t bytes, std::vector<LiveLeg*>& read) {
+  unread_ -= std::min(unread_, bytes);
+  while (bytes > 0 && !items_.empty()) {
+    QueuedBytes& front = items_.front();
+    const auto taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, front.bytes));
+    front.bytes -= taken;
+    bytes -= taken;
+    if (front.bytes > 0) break;
+    LiveLeg* leg = front.leg.get();
+    if (leg != nullptr) {
+      if (disordered_ && !front.named) [[unlikely]]
+        remember_taken(*leg, front);
+      read.push_back(leg);
+    }
+    items_.pop();
+  }
+  // What is left of a guess has been read with what was taken for it.
+  while (unsettled_ && unread_ == 0 && !items_.empty()) [[unlikely]] has_been_read(0, read);
+  if (items_.empty()) unread_ = 0;
+  return bytes;
+}
+
+std::size_t ByteQueue::find(const LiveLeg& leg) const {
+  std::size_t at = 0;
+  while (at < near() && items_.at(at).leg.get() != &leg) ++at;
+  return at == near() ? items_.size() : at;
+}
+
+void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
+  if (items_.empty()) return;
+  if (items_.front().leg.get() != &leg) [[unlikely]] {
+    bring_to_front(leg, read);
+    if (items_.front().leg.get() != &leg) return;
+  } else if (items_.front().place == Place::early) {
+    announced_ = Announced::all;
+  }
+  QueuedBytes& front = items_.front();
+  if (front.named) return;
+  front.named = true;
+  const bool taken_for_anothers = std::exchange(front.bytes, front.arrived) != front.arrived;
+  if (unsettled_ || taken_for_anothers) [[unlikely]]
+    front_is_first(read);
+}
+
+void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
+  std::size_t at = find(leg);
+  if (at == items_.size()) return;
+  // What tcp_probe counted may be more than the socket kept, of an overlap: the rest is none.
+  const QueuedBytes& before = items_.at(at - 1);
+  if (before.bytes < before.arrived && (before.named || !disordered_)) {
+    unread_ -= std::min<std::uint64_t>(unread_, before.bytes);
+    has_been_read(--at, read);
+  }
+  if (at > 0 && comes_before_its_overtaker(at)) {
+    restore_arrival();
+    at = find(leg);
+  }
+  if (at == 0) return;
+  const QueuedBytes named = items_.at(at);
+  items_.erase(at);
+  items_.push_front(named);
+  leg.infer();
+  disordered_ = unsettled_ = true;
+}
+
+bool ByteQueue::comes_before_its_overtaker(std::size_t at) const {
+  const QueuedBytes& named = items_.at(at);
+  if (announced_ != Announced::not_known || named.place != Place::early) return false;
+  for (std::size_t i = 0; i < at; ++i) {
+    const QueuedBytes& before = items_.at(i);
+    if (before.place == Place::in_order && before.untouched() && before.since > named.since) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void ByteQueue::restore_arrival() {
+  std::stable_sort(items_.begin(), items_.end(),
+                   [](const QueuedBytes& a, const QueuedBytes& b) { return a.since < b.since; });
+  for (QueuedBytes& queued : items_) queued.place = Place::not_known;
+  announced_ = Announced::some;
+  disordered_ = unsettled_ = false;
+}
+
+// The front is named for the first time: what is known of those behind it?
+void ByteQueue::front_is_first(std::vector<LiveLeg*>& read) {
+  const QueuedBytes front = items_.front();
+  for (std::size_t i = 1; i < near();) {
+    const QueuedBytes& queued = items_.at(i);
+    if (queued.place == Place::in_order && queued.since < front.follows) {
+      has_been_read(i, read);
+    } else {
+      ++i;
+    }
+  }
+  std::uint64_t left = read_behind_front();
+  for (std::size_t i = 1; i < near() && left > 0; ++i) {
+    if (items_.at(i).bytes == left && items_.at(i).untouched()) return has_been_read(i, read);
+  }
+  if (front.place != Place::in_order) return;
+  for (std::size_t i = 1; i < near() && left > 0;) {
+    if (items_.at(i).since < front.since && items_.at(i).bytes <= left) {
+      left -= items_.at(i).bytes;
+      has_been_read(i, read);
+    } else {
+      ++i;
+    }
+  }
+  if (nothing_is_early()) unsettled_ = false;
+}
+
+// How many bytes there are more than can be unread. Where the front came in its place, of what came
+// before it: what came later is unread.
+std::uint64_t ByteQueue::read_behind_front() const {
+  const QueuedBytes& front = items_.front();
+  const bool in_order = front.place == Place::in_order;
+  std::uint64_t here = 0;
+  for (std::size_t i = 0; i < near(); ++i) {
+    if (!in_order || items_.at(i).since < front.since) here += items_.at(i).bytes;
+  }
+  const std::uint64_t later = in_order ? received_ - front.since : 0;
+  const std::uint64_t unread = unread_ > later ? unread_ - later : 0;
+  return here > unread ? here - unread : 0;
+}
+
+bool ByteQueue::nothing_is_early() const {
+  for (std::size_t i = 1; i < near(); ++i) {
+    if (items_.at(i).place == Place::early) return false;
+  }
+  return true;
+}
+
+void ByteQueue::has_been_read(std::size_t at, std::vector<LiveLeg*>& read) {
+  const QueuedBytes gone = items_.at(at);
+  items_.erase(at);
+  LiveLeg* leg = gone.leg.get();
+  if (leg == nullptr) return;
+  leg->infer();
+  read.push_back(leg);
+}
+
+void ByteQueue::remember_taken(const LiveLeg& leg, const QueuedBytes& bytes) {
+  if (taken_.size() == kMaxTaken) taken_.erase(taken_.begin());
+  taken_.push_back({leg.skbaddr, bytes});
+}
+
+// A copy names one that had been taken as coalesced: it was not, and is read only now.
+bool ByteQueue::return_taken(SkbAddr skb) {
+  const auto found = std::find_if(taken_.rbegin(), taken_.rend(),
+                                  [skb](const Taken& taken) { return taken.skb == skb; });
+  if (found == taken_.rend()) return false;
+  QueuedBytes bytes = found->bytes;
+  taken_.erase(std::next(found).base());
+  bytes.leg = LegRef();
+  bytes.bytes = bytes.arrived;
+  bytes.named = true;
+  items_.push_front(bytes);
+  disordered_ = unsettled_ = true;
+  return true;
+}
+
+}  // namespace skbtrail::track

@@ -1,0 +1,112 @@
+// The bytes of a stream that lie in a socket, in the order in which they will be read.
+//
+// A copy names the skb that it reads from, and TCP coalesces segments (tcp_try_coalesce(),
+// net/ipv4/tcp_input.c): of a group only the first is ever named. Which packet a byte came in is
+// known from the order. No event has sequence numbers, and segments do not always come in the order
+// of the stream. What is known of it (net/ipv4/tcp_input.c, 5.4 to 6.18):
+// - Where sk_data_ready is recorded, it follows every segment that came in its place, and none that
+//   came too early: tcp_data_queue_ofo() puts those aside. One in its place goes before them, and
+//   takes along those that follow it (tcp_ofo_queue(), before tcp_data_ready()). How many do,
+//   nothing tells: all, until a copy says something else.
+// - What a copy names is first. What came in its place before that has been read.
+// - Segments are coalesced whole: a skb that is named for the first time has all its bytes, unless
+//   some were taken without a copy. Where some had been taken for another's, those were of one that
+//   had been coalesced.
+// - What has been received and not copied is still there: of what came before a segment in its
+//   place, as much has been read as is missing.
+// With SO_RCVLOWAT not all that came in their place are announced (tcp_data_ready()). Then the
+// first copy of one that was taken for too early comes before what had overtaken it.
+// All that is guessed is marked as inferred.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "track/fifo.h"
+#include "track/leg_table.h"
+
+namespace skbtrail::track {
+
+struct QueuedBytes {
+  enum class Place : std::uint8_t { not_known, in_order, early };
+
+  LegRef leg;               // null when it arrived before the capture, or is dead
+  std::uint32_t bytes = 0;  // not yet read
+  std::uint32_t arrived = 0;
+  std::uint64_t since = 0;    // how many bytes its queue had received before
+  std::uint64_t follows = 0;  // what came in its place before so many is before it in the stream
+  Place place = Place::not_known;
+  bool named = false;  // by a copy, or read in part without one
+
+  bool untouched() const { return bytes == arrived && !named; }
+};
+
+class ByteQueue {
+ public:
+  bool empty() const { return items_.empty(); }
+  std::size_t size() const { return items_.size(); }
+  const QueuedBytes& at(std::size_t index) const { return items_.at(index); }
+  // Bytes are read in another order than they came in.
+  bool disordered() const { return disordered_; }
+
+  void push(LiveLeg* leg, std::uint32_t bytes);
+  // Of another queue: of what order these are in that one knows nothing.
+  void push(const QueuedBytes& of_another);
+  void pop();
+  // It was dropped.
+  void erase(const LiveLeg& leg);
+  void clear();
+
+  // sk_data_ready of the segment that came last, into which so many others had been coalesced.
+  void announce(const LiveLeg& leg, std::size_t coalesced);
+
+  // A copy of the skb at that address: of the packet `leg`, unless that is not known or has been
+  // read. Returns how many bytes were not there, and appends to `read` those whose last byte has
+  // been read by now.
+  std::uint64_t copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes, std::vector<LiveLeg*>& read);
+
+  // The same of bytes that no copy event tells of.
+  std::uint64_t take_uncopied(std::uint64_t bytes, std::vector<LiveLeg*>& read);
+
+ private:
+  using Place = QueuedBytes::Place;
+  // Whether all segments in their place are announced: decided by the first copy of one that seemed
+  // to be early.
+  enum class Announced : std::uint8_t { not_known, all, some };
+  // Taken as coalesced with another, while the order was a guess.
+  struct Taken {
+    SkbAddr skb{};
+    QueuedBytes bytes;
+  };
+
+  // How far behind the front packets are looked for.
+  static constexpr std::size_t kMaxDisorder = 1024;
+  static constexpr std::size_t kMaxTaken = 64;
+
+  std::size_t near() const { return std::min(items_.size(), kMaxDisorder); }
+  std::size_t find(const LiveLeg& leg) const;  // size() when it is not near
+  std::uint64_t take(std::uint64_t bytes, std::vector<LiveLeg*>& read);
+  void name(LiveLeg& leg, std::vector<LiveLeg*>& read);
+  void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);
+  bool comes_before_its_overtaker(std::size_t at) const;
+  void restore_arrival();
+  void front_is_first(std::vector<LiveLeg*>& read);
+  std::uint64_t read_behind_front() const;
+  bool nothing_is_early() const;
+  void has_been_read(std::size_t at, std::vector<LiveLeg*>& read);
+  void withdraw(std::size_t at);
+  void remember_taken(const LiveLeg& leg, const QueuedBytes& bytes);
+  bool return_taken(SkbAddr skb);
+
+  Fifo<QueuedBytes> items_;
+  std::uint64_t received_ = 0;
+  std::uint64_t unread_ = 0;  // of those
+  Announced announced_ = Announced::not_known;
+  bool disordered_ = false;
+  bool unsettled_ = false;  // the order of items_ is a guess
+  std::vector<Taken> taken_;
+};
+
+}  // namespace skbtrail::track
