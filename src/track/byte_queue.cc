@@ -24,7 +24,7 @@ void ByteQueue::clear() {
   items_.clear();
   received_ = unread_ = 0;
   announced_ = Announced::not_known;
-  disordered_ = unsettled_ = false;
+  disordered_ = unsettled_ = aligned_ = false;
   taken_.clear();
 }
 
@@ -87,20 +87,20 @@ std::uint64_t ByteQueue::copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes,
     // An address is another's when what had it was coalesced, and freed.
     std::erase_if(taken_, [skb](const Taken& taken) { return taken.skb == skb; });
     name(*leg, read);
-  } else if (!taken_.empty() && return_taken(skb)) [[unlikely]] {
-    front_is_first(read);
+  } else if (!taken_.empty()) [[unlikely]] {
+    return_taken(skb, read);
   }
-  return take(bytes, read);
+  return take(bytes, /*by_copy=*/true, read);
 }
 
 std::uint64_t ByteQueue::take_uncopied(std::uint64_t bytes, std::vector<LiveLeg*>& read) {
-  const std::uint64_t missing = take(bytes, read);
+  const std::uint64_t missing = take(bytes, /*by_copy=*/false, read);
   // A copy that names it will be of the rest.
   if (!items_.empty() && items_.front().bytes < items_.front().arrived) items_.front().named = true;
   return missing;
 }
 
-std::uint64_t ByteQueue::take(std::uint64_t bytes, std::vector<LiveLeg*>& read) {
+std::uint64_t ByteQueue::take(std::uint64_t bytes, bool by_copy, std::vector<LiveLeg*>& read) {
   unread_ -= std::min(unread_, bytes);
   while (bytes > 0 && !items_.empty()) {
     QueuedBytes& front = items_.front();
@@ -110,8 +110,10 @@ std::uint64_t ByteQueue::take(std::uint64_t bytes, std::vector<LiveLeg*>& read) 
     if (front.bytes > 0) break;
     LiveLeg* leg = front.leg.get();
     if (leg != nullptr) {
-      if (disordered_ && !front.named) [[unlikely]]
+      if ((disordered_ || !aligned_) && by_copy && !front.named) [[unlikely]] {
+        leg->infer();
         remember_taken(*leg, front);
+      }
       read.push_back(leg);
     }
     items_.pop();
@@ -139,9 +141,10 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   QueuedBytes& front = items_.front();
   if (front.named) return;
   front.named = true;
-  const bool taken_for_anothers = std::exchange(front.bytes, front.arrived) != front.arrived;
-  if (unsettled_ || taken_for_anothers) [[unlikely]]
-    front_is_first(read);
+  const std::uint32_t of_others = front.arrived - std::exchange(front.bytes, front.arrived);
+  if (unsettled_ || of_others > 0) [[unlikely]]
+    front_is_first(of_others, read);
+  aligned_ = true;
 }
 
 void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
@@ -185,8 +188,13 @@ void ByteQueue::restore_arrival() {
   disordered_ = unsettled_ = false;
 }
 
-// The front is named for the first time: what is known of those behind it?
-void ByteQueue::front_is_first(std::vector<LiveLeg*>& read) {
+// The front is named for the first time, and so many of its bytes had been taken for others': what
+// is known of those behind it?
+void ByteQueue::front_is_first(std::uint32_t of_others, std::vector<LiveLeg*>& read) {
+  if (!aligned_ && !disordered_) {  // they were from before the capture
+    unread_ += of_others;
+    return;
+  }
   const QueuedBytes front = items_.front();
   for (std::size_t i = 1; i < near();) {
     const QueuedBytes& queued = items_.at(i);
@@ -248,18 +256,19 @@ void ByteQueue::remember_taken(const LiveLeg& leg, const QueuedBytes& bytes) {
 }
 
 // A copy names one that had been taken as coalesced: it was not, and is read only now.
-bool ByteQueue::return_taken(SkbAddr skb) {
+void ByteQueue::return_taken(SkbAddr skb, std::vector<LiveLeg*>& read) {
   const auto found = std::find_if(taken_.rbegin(), taken_.rend(),
                                   [skb](const Taken& taken) { return taken.skb == skb; });
-  if (found == taken_.rend()) return false;
+  if (found == taken_.rend()) return;
   QueuedBytes bytes = found->bytes;
   taken_.erase(std::next(found).base());
   bytes.leg = LegRef();
   bytes.bytes = bytes.arrived;
   bytes.named = true;
   items_.push_front(bytes);
-  disordered_ = unsettled_ = true;
-  return true;
+  if (aligned_) disordered_ = unsettled_ = true;
+  front_is_first(bytes.arrived, read);
+  aligned_ = true;
 }
 
 }  // namespace skbtrail::track

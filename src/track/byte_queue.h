@@ -16,7 +16,8 @@
 //   place, as much has been read as is missing.
 // With SO_RCVLOWAT not all that came in their place are announced (tcp_data_ready()). Then the
 // first copy of one that was taken for too early comes before what had overtaken it.
-// All that is guessed is marked as inferred.
+// A socket may hold bytes from before the capture. Until a copy names a packet that nothing has
+// been taken of, what copies take may be those. All that is guessed is marked as inferred.
 #pragma once
 
 #include <algorithm>
@@ -87,18 +88,18 @@ class ByteQueue {
 
   std::size_t near() const { return std::min(items_.size(), kMaxDisorder); }
   std::size_t find(const LiveLeg& leg) const;  // size() when it is not near
-  std::uint64_t take(std::uint64_t bytes, std::vector<LiveLeg*>& read);
+  std::uint64_t take(std::uint64_t bytes, bool by_copy, std::vector<LiveLeg*>& read);
   void name(LiveLeg& leg, std::vector<LiveLeg*>& read);
   void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);
   bool comes_before_its_overtaker(std::size_t at) const;
   void restore_arrival();
-  void front_is_first(std::vector<LiveLeg*>& read);
+  void front_is_first(std::uint32_t of_others, std::vector<LiveLeg*>& read);
   std::uint64_t read_behind_front() const;
   bool nothing_is_early() const;
   void has_been_read(std::size_t at, std::vector<LiveLeg*>& read);
   void withdraw(std::size_t at);
   void remember_taken(const LiveLeg& leg, const QueuedBytes& bytes);
-  bool return_taken(SkbAddr skb);
+  void return_taken(SkbAddr skb, std::vector<LiveLeg*>& read);
 
   Fifo<QueuedBytes> items_;
   std::uint64_t received_ = 0;
@@ -106,6 +107,7 @@ class ByteQueue {
   Announced announced_ = Announced::not_known;
   bool disordered_ = false;
   bool unsettled_ = false;  // the order of items_ is a guess
+  bool aligned_ = false;    // no bytes from before the capture are left
   std::vector<Taken> taken_;
 };
 

@@ -246,6 +246,38 @@ TEST_F(ByteQueueTest, a_reused_address_is_not_one_that_had_been_taken) {
   EXPECT_THAT(copy(4, 50), ElementsAre(5));
 }
 
+// Skbs that nobody knows, of 100 bytes and of 50.
+TEST_F(ByteQueueTest, bytes_from_before_the_capture_are_not_those_of_its_first_packets) {
+  in_place(1, 100);
+  in_place(2, 100);
+  in_place(3, 100);
+  std::vector<LiveLeg*> read;
+  queue.copy(SkbAddr{1000}, nullptr, 100, read);
+  EXPECT_THAT(read, ElementsAre(&leg(1)));  // it may have been coalesced with that
+  EXPECT_FALSE(exact(1));
+  leg(1).rx.delivered = true;
+  EXPECT_THAT(copy(1, 200), ElementsAre(2));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_TRUE(exact(2) && exact(3));
+  EXPECT_FALSE(queue.disordered());
+}
+
+TEST_F(ByteQueueTest, a_part_from_before_the_capture_is_none_of_a_packet_in_it) {
+  early(1, 100);
+  early(2, 50);
+  std::vector<LiveLeg*> read;
+  queue.copy(SkbAddr{1000}, nullptr, 50, read);
+  EXPECT_THAT(read, IsEmpty());
+  EXPECT_THAT(copy(1, 100), ElementsAre(1));
+  early(4, 100);
+  early(3, 100);
+  EXPECT_THAT(copy(2, 50), ElementsAre(2));
+  EXPECT_TRUE(exact(1) && exact(2));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_THAT(copy(4, 60), IsEmpty()) << "40 are unread";
+  EXPECT_THAT(copy(4, 40), ElementsAre(4));
+}
+
 // splice(), or MSG_TRUNC.
 TEST_F(ByteQueueTest, bytes_taken_without_a_copy_are_not_in_the_copy_that_follows) {
   in_place(0, 100);
