@@ -15,7 +15,7 @@ void ByteQueue::push(LiveLeg* leg, std::uint32_t bytes) {
 }
 
 void ByteQueue::push(const QueuedBytes& of_another) {
-  items_.push({of_another.leg, of_another.bytes, of_another.arrived, received_, received_});
+  items_.push({of_another.leg, of_another.bytes, of_another.bytes, received_, received_});
   received_ += of_another.bytes;
   unread_ += of_another.bytes;
 }
@@ -23,9 +23,14 @@ void ByteQueue::push(const QueuedBytes& of_another) {
 void ByteQueue::clear() {
   items_.clear();
   received_ = unread_ = 0;
-  announced_ = Announced::not_known;
-  disordered_ = unsettled_ = aligned_ = false;
+  unsettled_ = aligned_ = false;
   taken_.clear();
+}
+
+void ByteQueue::begin_anew() {
+  clear();
+  announced_ = Announced::not_known;
+  disordered_ = false;
 }
 
 void ByteQueue::erase(const LiveLeg& leg) {

@@ -58,7 +58,9 @@ class ByteQueue {
   void pop();
   // It was dropped.
   void erase(const LiveLeg& leg);
+  // Something was lost: as at the beginning, but for what is known of the socket.
   void clear();
+  void begin_anew();  // for another socket
 
   // sk_data_ready of the segment that came last, into which so many others had been coalesced.
   void announce(const LiveLeg& leg, std::size_t coalesced);

@@ -102,7 +102,8 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
     leg->crossed_loss = leg->crossed_loss || cause == UnknownCause::gap;
     legs_.close(*leg, Outcome::unknown, cause);
   };
-  for (; !socket.bytes.empty(); socket.bytes.pop()) forget(socket.bytes.at(0).leg);
+  for (std::size_t i = 0; i < socket.bytes.size(); ++i) forget(socket.bytes.at(i).leg);
+  socket.bytes.clear();
   for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
   socket.early_reads.clear();
 }

@@ -18,7 +18,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.sport = socket.dport = 0;
   socket.gaps = 0;
   socket.used = socket.alive = true;
-  socket.bytes.clear();
+  socket.bytes.begin_anew();
   socket.datagrams.clear();
   socket.early_reads.clear();
   socket.subflows.clear();

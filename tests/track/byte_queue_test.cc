@@ -32,7 +32,7 @@ class Script : public ::testing::Test {
     return legs_[number];
   }
   void begin_anew() {
-    queue.clear();
+    queue.begin_anew();
     legs_.clear();
   }
   void early(std::size_t number, std::uint32_t bytes) { queue.push(&leg(number), bytes); }
@@ -260,6 +260,22 @@ TEST_F(ByteQueueTest, bytes_from_before_the_capture_are_not_those_of_its_first_p
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
   EXPECT_TRUE(exact(2) && exact(3));
   EXPECT_FALSE(queue.disordered());
+}
+
+// Events were lost, and with them perhaps packets that nobody has read.
+TEST_F(ByteQueueTest, after_a_loss_bytes_may_be_from_before_it) {
+  in_place(1, 100);
+  EXPECT_THAT(copy(1, 100), ElementsAre(1));
+  queue.clear();
+  in_place(2, 100);
+  in_place(3, 100);
+  std::vector<LiveLeg*> read;
+  queue.copy(SkbAddr{1000}, nullptr, 100, read);
+  EXPECT_THAT(read, ElementsAre(&leg(2)));
+  EXPECT_FALSE(exact(2));
+  leg(2).rx.delivered = true;
+  EXPECT_THAT(copy(2, 100), IsEmpty());
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
 }
 
 TEST_F(ByteQueueTest, a_part_from_before_the_capture_is_none_of_a_packet_in_it) {
