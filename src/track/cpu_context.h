@@ -116,7 +116,8 @@ class CpuContexts {
   // Does makes_call() change nothing? As every time but the first since that task came.
   bool knows_caller(const EventHeader& header) const {
     const Cpu* cpu = cpus_.find(header.cpu);
-    return cpu != nullptr && cpu->now.kind == ContextKind::user && cpu->pid == header.pid;
+    return cpu != nullptr && cpu->now.kind == ContextKind::user && cpu->pid == header.pid &&
+           tasks_[cpu->task].thread == ThreadKind::user;  // unless another CPU has named it since
   }
 
   void on(const EventHeader& header, const IrqHandlerEntry& event);
