@@ -51,7 +51,7 @@ check() {
   switches_agree nginx
   # What a socket's backlog coalesces has one tcp_probe, and no probe tells of the others
   # (tcp_add_backlog(), net/ipv4/tcp_ipv4.c): a busy machine has some.
-  "$skbtrail" packets --format json "$results/skbtrail.dat" |
+  "$skbtrail" packets --format json "$results/skbtrail.dat" 2>"$results/packets.err" |
     jq -sc '(map(.stages.proto // empty) | group_by(.) | map(select(length > 1)[0])) as $shared
       | .[] | .stages.proto as $proto | . + {coalesced: ($shared | index([$proto]) != null)}' \
       >"$results/packets.json"
