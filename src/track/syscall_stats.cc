@@ -127,7 +127,8 @@ void SyscallStats::leave(const EventHeader& header, std::int64_t number, std::in
     return returned_only(its, nr, ret);
   }
   if (life.gaps != its.gaps_at_entry) ++call.in_gaps;
-  count(call, times_.clock(life, header.time) - its.at_entry, ret);
+  const Nanoseconds left = std::max(header.time, its.entered);  // damaged: time may run back
+  count(call, times_.clock(life, left) - its.at_entry, ret);
 }
 
 void SyscallStats::returned_only(TaskCalls& its, std::int64_t nr, std::int64_t ret) {

@@ -92,6 +92,17 @@ TEST_F(Syscalls, a_call_that_sleeps_is_blocked_then_queued_and_hardly_works) {
   EXPECT_EQ(epoll.timeouts + epoll.empty, 0U);
 }
 
+// Time runs back in a damaged file.
+TEST_F(Syscalls, a_call_that_returns_before_it_began_took_no_time) {
+  enter(100, 7, kPoll);
+  leave(150, 7, kPoll, 1);
+  enter(200, 7, kRead);
+  leave(180, 7, kRead, 1);
+  finish(300);
+  EXPECT_EQ(call(7, kRead).time.wall_ns(), 0U);
+  EXPECT_EQ(call(7, kRead).wall.histogram().max(), 0U);
+}
+
 TEST_F(Syscalls, nothing_ready_is_a_timeout_after_a_sleep_and_else_empty) {
   enter(100, 7, kPoll);
   leave(110, 7, kPoll, 0);
