@@ -155,11 +155,13 @@ LiveLeg& Receiver::enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& s
 
 // A tunnel's device gives what it has unpacked to a NAPI poll of its own (gro_cells_receive(),
 // net/core/gro_cells.c), the same skb with the outer headers less. An skb that is new at the
-// address of one that nothing was heard of has no reason to be shorter by as much.
+// address of one that nothing was heard of, or of which it was a guess that it opened a connection,
+// has no reason to be shorter by as much.
 bool Receiver::leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t len) {
   constexpr std::uint32_t kLeastOuterHeader = 20;  // IPv4, as of ipip
   constexpr std::uint32_t kMostOuterHeaders = 200;
-  return leg.direction == LegDirection::rx && leg.rx.stacked && leg.rx.waiting && !leg.rx.control &&
+  const bool may_go_on = leg.rx.control ? leg.confidence == Confidence::inferred : leg.rx.waiting;
+  return leg.direction == LegDirection::rx && leg.rx.stacked && may_go_on &&
          leg.rx.last_device != device && leg.rx.stack_len >= len + kLeastOuterHeader &&
          leg.rx.stack_len <= len + kMostOuterHeaders;
 }
@@ -167,7 +169,7 @@ bool Receiver::leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t 
 // Another device of this machine has it now, and will receive it in a poll to come.
 void Receiver::hand_on(LiveLeg& leg) {
   take(cpus_[leg.rx.cpu].unmatched, &leg);
-  leg.rx.waiting = false;
+  leg.rx.waiting = leg.rx.control = false;
   leg.rx.handed_on = true;
 }
 

@@ -128,6 +128,7 @@ class SkbFollower {
       }
       handed_on_.insert(*event.skb);
       way->vlan = event.vlan;
+      way->control = false;
       return merge(i, *way);
     }
     if (stacked && event.kind != Kind::gro_receive &&
@@ -196,9 +197,10 @@ class SkbFollower {
   // Nothing has taken it, and another device has it with a header less.
   bool leaves_a_tunnel(const Way& way, Index i) {
     const Index last = last_receive_[*at(i).skb];
-    return way.outcome == Outcome::open && !way.control && !way.stages.contains(Stage::proto) &&
-           !way.stages.contains(Stage::ready) && at(i).device != way.device &&
-           at(last).len >= at(i).len + 20 && at(last).len <= at(i).len + 200;
+    return way.outcome == Outcome::open && (!way.control || way.guess) &&
+           !way.stages.contains(Stage::proto) && !way.stages.contains(Stage::ready) &&
+           at(i).device != way.device && at(last).len >= at(i).len + 20 &&
+           at(last).len <= at(i).len + 200;
   }
 
   // The router sends on, in the same run of the stack, what it received; what was received later
@@ -684,11 +686,12 @@ class SkbFollower {
       Way& way = ways_[number];
       if (way.fragment || !came_by_its_device(way, cookie_of(events_, i))) continue;
       way.control = true;
+      way.guess = in_task(at(i)) || cpu.pending.size() > 1;
       return processed(i, &way);
     }
     Way* way = backlogged(i, cookie_of(events_, i));
     if (way == nullptr) return;
-    way->control = true;
+    way->control = way->guess = true;
     processed(i, way);
   }
   bool came_by_its_device(const Way& way, std::uint64_t cookie) const {

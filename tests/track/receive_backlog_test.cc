@@ -154,6 +154,23 @@ TEST_F(ReceiveBacklog, a_change_of_state_uses_one_up) {
   EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
 }
 
+// Seen in a guest: the task's connection was another's, and what lay on its CPU waits for the poll of
+// a tunnel, which ksoftirqd comes to later.
+TEST_F(ReceiveBacklog, what_a_tunnel_gives_on_has_changed_no_state) {
+  enter(100);
+  receive_elsewhere(110, 1, 102);
+  change(task(130), kTcpSynSent, kTcpEstablished);
+  exit(140);
+  softirq(200);
+  tracker.on(at(210), NapiGroReceiveEntry{{{skb(1), 52, "vxlan0"}, false, kIpv4}});
+  receive(220, skb(1), 52, "vxlan0");
+  softirq_exit(230);
+  tracker.finish();
+  ASSERT_EQ(packets.packets.size(), 1U);
+  EXPECT_EQ(packets.with_id(1).last.hops, 1U);
+  EXPECT_NE(outcome(1), Outcome::consumed);
+}
+
 // Seen in guests: on its CPU, or on another one, lies what waits for the poll of another tunnel.
 TEST_F(ReceiveBacklog, data_that_came_by_another_device_is_anothers) {
   acknowledged_in_softirq("eth1");
