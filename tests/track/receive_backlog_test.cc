@@ -154,8 +154,8 @@ TEST_F(ReceiveBacklog, a_change_of_state_uses_one_up) {
   EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
 }
 
-// Seen in a guest: the task's connection was another's, and what lay on its CPU waits for the poll of
-// a tunnel, which ksoftirqd comes to later.
+// Seen in a guest: the task's connection was another's, and what lay on its CPU waits for the poll
+// of a tunnel, which ksoftirqd comes to later.
 TEST_F(ReceiveBacklog, what_a_tunnel_gives_on_has_changed_no_state) {
   enter(100);
   receive_elsewhere(110, 1, 102);
