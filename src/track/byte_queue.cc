@@ -9,15 +9,13 @@ namespace skbtrail::track {
 void ByteQueue::push(LiveLeg* leg, std::uint32_t bytes) {
   if (disordered_ && leg != nullptr) [[unlikely]]
     leg->infer();
+  push_unordered(leg, bytes);
+}
+
+void ByteQueue::push_unordered(const LegRef& leg, std::uint32_t bytes) {
   items_.push({leg, bytes, bytes, received_, received_});
   received_ += bytes;
   unread_ += bytes;
-}
-
-void ByteQueue::push(const QueuedBytes& of_another) {
-  items_.push({of_another.leg, of_another.bytes, of_another.bytes, received_, received_});
-  received_ += of_another.bytes;
-  unread_ += of_another.bytes;
 }
 
 void ByteQueue::clear() {
@@ -150,6 +148,7 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   if (unsettled_ || of_others > 0) [[unlikely]]
     front_is_first(of_others, read);
   aligned_ = true;
+  if (!disordered_) taken_.clear();  // those were before it
 }
 
 void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
@@ -193,6 +192,18 @@ void ByteQueue::restore_arrival() {
   disordered_ = unsettled_ = false;
 }
 
+// All those near it of which `which` is true.
+template <class Which>
+void ByteQueue::behind_front_have_been_read(std::vector<LiveLeg*>& read, Which which) {
+  for (std::size_t i = 1; i < near();) {
+    if (which(items_.at(i))) {
+      has_been_read(i, read);
+    } else {
+      ++i;
+    }
+  }
+}
+
 // The front is named for the first time, and so many of its bytes had been taken for others': what
 // is known of those behind it?
 void ByteQueue::front_is_first(std::uint32_t of_others, std::vector<LiveLeg*>& read) {
@@ -201,27 +212,19 @@ void ByteQueue::front_is_first(std::uint32_t of_others, std::vector<LiveLeg*>& r
     return;
   }
   const QueuedBytes front = items_.front();
-  for (std::size_t i = 1; i < near();) {
-    const QueuedBytes& queued = items_.at(i);
-    if (queued.place == Place::in_order && queued.since < front.follows) {
-      has_been_read(i, read);
-    } else {
-      ++i;
-    }
-  }
+  behind_front_have_been_read(read, [&](const QueuedBytes& queued) {
+    return queued.place == Place::in_order && queued.since < front.follows;
+  });
   std::uint64_t left = read_behind_front();
   for (std::size_t i = 1; i < near() && left > 0; ++i) {
     if (items_.at(i).bytes == left && items_.at(i).untouched()) return has_been_read(i, read);
   }
   if (front.place != Place::in_order) return;
-  for (std::size_t i = 1; i < near() && left > 0;) {
-    if (items_.at(i).since < front.since && items_.at(i).bytes <= left) {
-      left -= items_.at(i).bytes;
-      has_been_read(i, read);
-    } else {
-      ++i;
-    }
-  }
+  behind_front_have_been_read(read, [&](const QueuedBytes& queued) {
+    if (queued.since >= front.since || queued.bytes > left) return false;
+    left -= queued.bytes;
+    return true;
+  });
   if (nothing_is_early()) unsettled_ = false;
 }
 

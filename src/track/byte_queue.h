@@ -53,8 +53,8 @@ class ByteQueue {
   bool disordered() const { return disordered_; }
 
   void push(LiveLeg* leg, std::uint32_t bytes);
-  // Of another queue: of what order these are in that one knows nothing.
-  void push(const QueuedBytes& of_another);
+  // From another queue, whose order says nothing of this one's.
+  void push_unordered(const LegRef& leg, std::uint32_t bytes);
   void pop();
   // It was dropped.
   void erase(const LiveLeg& leg);
@@ -95,6 +95,8 @@ class ByteQueue {
   void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);
   bool comes_before_its_overtaker(std::size_t at) const;
   void restore_arrival();
+  template <class Which>
+  void behind_front_have_been_read(std::vector<LiveLeg*>& read, Which which);
   void front_is_first(std::uint32_t of_others, std::vector<LiveLeg*>& read);
   std::uint64_t read_behind_front() const;
   bool nothing_is_early() const;

@@ -231,7 +231,7 @@ void Delivery::gather(Socket& socket) {
   for (const QueuedBytes& bytes : gathered_) {
     if (LiveLeg* leg = bytes.leg.get(); leg != nullptr) leg->rx.socket = socket.key;
     if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
-    socket.bytes.push(bytes);
+    socket.bytes.push_unordered(bytes.leg, bytes.bytes);
   }
   gathered_.clear();
 }

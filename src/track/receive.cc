@@ -237,7 +237,7 @@ void Receiver::gro_exit(const EventHeader& header, std::int32_t ret) {
     if (into != nullptr && !was_cut_off(*leg, *into)) {
       leg->merged_into = into->head->id;
       ++into->segments;
-      if (!sure) leg->confidence = Confidence::inferred;
+      if (!sure) leg->infer();
     }
     legs_.close(*leg, Outcome::merged);
   }
@@ -644,7 +644,7 @@ void Receiver::state_changed(const EventHeader& header, const InetSockSetState& 
     leg = take_backlogged(connection.flow, connection.device, *since);
   }
   if (leg == nullptr) return;
-  if (waiting > 1 || in_task(header)) leg->confidence = Confidence::inferred;
+  if (waiting > 1 || in_task(header)) leg->infer();
   leg->rx.control = true;
   leg->rx.waiting = false;
 }

@@ -34,6 +34,7 @@ class Script : public ::testing::Test {
   void begin_anew() {
     queue.begin_anew();
     legs_.clear();
+    numbers_.clear();
   }
   void early(std::size_t number, std::uint32_t bytes) { queue.push(&leg(number), bytes); }
   void in_place(std::size_t number, std::uint32_t bytes) {
