@@ -279,6 +279,18 @@ TEST_F(ByteQueueTest, after_a_loss_bytes_may_be_from_before_it) {
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
 }
 
+// 1 was coalesced with what came before the capture, as 2, which is first, shows.
+TEST_F(ByteQueueTest, what_was_taken_before_the_first_certain_copy_does_not_come_again) {
+  in_place(1, 100);
+  in_place(2, 100);
+  in_place(3, 100);
+  std::vector<LiveLeg*> read;
+  queue.copy(SkbAddr{1000}, nullptr, 100, read);
+  leg(1).rx.delivered = true;
+  EXPECT_THAT(copy(2, 100), ElementsAre(2));
+  EXPECT_THAT(copy(1, 100), ElementsAre(3)) << "another skb at its address";
+}
+
 TEST_F(ByteQueueTest, a_part_from_before_the_capture_is_none_of_a_packet_in_it) {
   early(1, 100);
   early(2, 50);
