@@ -183,32 +183,31 @@ void write_transmit_text(const track::Leg& leg, const PacketNames& names, TextWr
 
 void write_rx_summary(const ReceiveTotals& totals, TextWriter& out) {
   const track::HunkCounters& hunks = totals.hunks;
-  out.print("# rx: {} netif_receive_skb in {} packets ({} hops), {} hunks\n",
-            human_count(hunks.receives), human_count(hunks.births), human_count(hunks.hops),
-            human_count(hunks.hunks));
+  out.print("# rx: {} netif_receive_skb in {} ({}), {}\n", human_count(hunks.receives),
+            plural(hunks.births, "packet"), plural(hunks.hops, "hop"), plural(hunks.hunks, "hunk"));
   if (totals.unmatched_copies > 0) {
     out.print("# rx: {} copies to a task of packets whose start is not in the capture\n",
               human_count(totals.unmatched_copies));
   }
   if (hunks.late_ends > 0) {
-    out.print("# rx: {} packets ended after their hunk was printed: there they are open\n",
-              human_count(hunks.late_ends));
+    out.print("# rx: {} ended after the hunk was printed: open there\n",
+              plural(hunks.late_ends, "packet"));
   }
   if (hunks.crossed_loss > 0) {
-    out.print("# rx: {} packets alive while events were lost\n", human_count(hunks.crossed_loss));
+    out.print("# rx: {} alive while events were lost\n", plural(hunks.crossed_loss, "packet"));
   }
 }
 
 void write_tx_summary(const TransmitTotals& totals, TextWriter& out) {
-  out.print("# tx: {} net_dev_queue in {} packets ({} stacked devices)\n",
-            human_count(totals.births + totals.hops), human_count(totals.births),
-            human_count(totals.hops));
+  out.print("# tx: {} net_dev_queue in {} ({})\n", human_count(totals.births + totals.hops),
+            plural(totals.births, "packet"), plural(totals.hops, "stacked device"));
   if (totals.send.unmatched_starts + totals.send.unmatched_xmits > 0) {
-    out.print("# tx: {} transmit starts and {} net_dev_xmit of skbs no device queue saw\n",
-              human_count(totals.send.unmatched_starts), human_count(totals.send.unmatched_xmits));
+    out.print("# tx: {} and {} net_dev_xmit of skbs no device queue saw\n",
+              plural(totals.send.unmatched_starts, "transmit start"),
+              human_count(totals.send.unmatched_xmits));
   }
   if (totals.crossed_loss > 0) {
-    out.print("# tx: {} packets alive while events were lost\n", human_count(totals.crossed_loss));
+    out.print("# tx: {} alive while events were lost\n", plural(totals.crossed_loss, "packet"));
   }
 }
 

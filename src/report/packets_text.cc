@@ -324,21 +324,25 @@ void write_waterfall(const track::Packet& packet, const PacketNames& names, Line
 
 void write_packets_summary(const track::CaptureFacts& facts, const PacketTotals& totals,
                            TextWriter& out) {
-  out.print("# {} packets in {} legs", human_count(totals.packets), human_count(totals.legs.legs));
+  out.print("# {} in {}", plural(totals.packets, "packet"), plural(totals.legs.legs, "leg"));
   if (totals.printed != totals.packets) out.print(", {} printed", human_count(totals.printed));
   out.write("\n");
-  const std::vector<std::pair<std::uint64_t, std::string_view>> counts{
-      {totals.send.unmatched_starts, "transmit starts of skbs that no device queue saw"},
-      {totals.send.unmatched_xmits, "net_dev_xmit without their net_dev_start_xmit"},
-      {totals.delivery.unmatched_bytes, "bytes read that came in packets not in the capture"},
-      {totals.delivery.unmatched_datagrams, "datagrams read that are not in the capture"},
-      {totals.unknown_ends, "skbs freed that were no packet here: unix, netlink, taps"},
-      {totals.delivery.peeked_copies, "copies that only peeked"},
-      {totals.delivery.disordered_sockets, "sockets read in another order than they received"},
-      {totals.legs.crossed_loss, "legs alive while events were lost: marked '!'"},
-      {totals.legs.evicted, "packets given up because too many were alive at once"}};
-  for (const auto& [count, what] : counts) {
-    if (count > 0) out.print("# {} {}\n", human_count(count), what);
+  struct Line {
+    std::uint64_t count;
+    std::string_view noun, rest;
+  };
+  const std::vector<Line> lines{
+      {totals.send.unmatched_starts, "transmit start", "of an skb that no device queue saw"},
+      {totals.send.unmatched_xmits, "net_dev_xmit event", "without net_dev_start_xmit"},
+      {totals.delivery.unmatched_bytes, "byte", "read that came in packets not in the capture"},
+      {totals.delivery.unmatched_datagrams, "datagram", "read but not in the capture"},
+      {totals.unknown_ends, "skb", "freed but no packet here: unix, netlink, taps"},
+      {totals.delivery.peeked_copies, "peek", "at an skb, which took nothing"},
+      {totals.delivery.disordered_sockets, "socket", "read in another order than received"},
+      {totals.legs.crossed_loss, "leg", "alive while events were lost: marked '!'"},
+      {totals.legs.evicted, "packet", "given up because too many were alive at once"}};
+  for (const Line& line : lines) {
+    if (line.count > 0) out.print("# {} {}\n", plural(line.count, line.noun), line.rest);
   }
   write_loss_line(facts, out);
 }

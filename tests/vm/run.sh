@@ -106,6 +106,8 @@ checks() (
   prepare_check
   check || wrong "a check ended with status $?"
 )
+# The same; a check that says something on standard error went wrong itself.
+all_checks() { { checks "$1" 2>&1 >&3 | sed 's/^/    on standard error: /'; } 3>&1; }
 
 # check_results TO SCENARIO
 check_results() {
@@ -119,7 +121,7 @@ check_results() {
     verdict FAILED "status $status in the guest"
     tail -n 15 "$results.log" "$results"/{traffic.out,skbtrail.err,tracecmd.log} 2>/dev/null |
       sed 's/^/    /' || true
-  elif wrongs=$(checks "$scenario" 2>&1) && [[ ! $wrongs ]]; then
+  elif wrongs=$(all_checks "$scenario") && [[ ! $wrongs ]]; then
     verdict ok "$(summary)"
   else
     verdict FAILED "see $results"
