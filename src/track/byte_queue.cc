@@ -18,6 +18,16 @@ void ByteQueue::push_unordered(const LegRef& leg, std::uint32_t bytes) {
   unread_ += bytes;
 }
 
+void ByteQueue::push_first(LiveLeg& leg, std::uint32_t bytes) {
+  for (QueuedBytes& queued : items_) {
+    queued.since += bytes;
+    queued.follows += bytes;
+  }
+  items_.push_front({&leg, bytes, bytes});
+  received_ += bytes;
+  unread_ += bytes;
+}
+
 void ByteQueue::clear() {
   items_.clear();
   received_ = unread_ = 0;

@@ -53,6 +53,8 @@ class ByteQueue {
   bool disordered() const { return disordered_; }
 
   void push(LiveLeg* leg, std::uint32_t bytes);
+  // What opened the connection came before all that was pushed.
+  void push_first(LiveLeg& leg, std::uint32_t bytes);
   // From another queue, whose order says nothing of this one's.
   void push_unordered(const LegRef& leg, std::uint32_t bytes);
   void pop();

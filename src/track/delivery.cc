@@ -19,6 +19,16 @@ constexpr std::size_t kMaxSubflows = 8;
 // Coalesced skbs whose socket is remembered.
 constexpr std::size_t kMaxHeads = 65536;
 
+// Of IP and TCP: of IPv4 without options; of IPv6 with all there can be; with time stamps.
+constexpr std::uint32_t kLeastHeaders = 40;
+constexpr std::uint32_t kMostHeaders = 100;
+constexpr std::uint32_t kUsualHeaders = 52;
+
+// Can so much have been read of it?
+bool has_room(const LiveLeg& leg, std::uint32_t bytes) {
+  return leg.rx.stack_len >= kLeastHeaders && bytes <= leg.rx.stack_len - kLeastHeaders;
+}
+
 // What a socket has to forget, with its queue, may be the very packet that makes it forget: a skb
 // that is told of once more. Its slot is the next packet's then.
 bool has_not_ended(const LiveLeg* leg) {
@@ -115,7 +125,8 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   const std::uint64_t key = event.skaddr ? Sockets::key(*event.skaddr) : event.sock_cookie;
   Socket& socket = this->socket(key);
   if (socket.sport != event.sport || socket.dport != event.dport) {
-    forget_queue(socket, UnknownCause::socket_closed);
+    const bool was_another = socket.sport != 0 || !socket.datagrams.empty();
+    if (was_another) forget_queue(socket, UnknownCause::socket_closed);
     socket.flow = track::flow_of(flows_, event);
     socket.device.reset();
     socket.sport = event.sport;
@@ -469,8 +480,12 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     std::uint64_t from = copy.socket;
     if (key != 0 && (from == 0 || Sockets::is_address(from))) from = key;
     Socket* socket = from == 0 ? nullptr : &this->socket(from);
+    LiveLeg* leg = copy.leg.get();
+    if (leg != nullptr && leg->rx.control && !leg->rx.has_data) [[unlikely]] {
+      if (socket != nullptr && has_room(*leg, copy.len)) opened_with(*socket, *leg, copy.len);
+      leg = nullptr;  // no datagram
+    }
     if (socket == nullptr || socket->bytes.empty()) {
-      LiveLeg* leg = copy.leg.get();
       if (leg != nullptr && !leg->rx.has_data) {
         deliver(*leg, task, copy.taking);  // a datagram
       } else if (from != 0) {              // else of no packet: netlink, unix
@@ -486,6 +501,28 @@ void Delivery::commit(Task& task, std::uint64_t key) {
 
 // Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
 // before 6.3 nothing tells: what was coalesced with what is a guess then.
+// The segment that opens a connection may have data, and always has where TCP_DEFER_ACCEPT waits
+// for it: no tcp_probe tells of that (tcp_rcv_state_process() calls tcp_data_queue(),
+// net/ipv4/tcp_input.c, 5.4 to 6.18), but a copy. All that came later is behind it.
+void Delivery::opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied) {
+  std::uint32_t headers = 0;
+  for (std::size_t i = 0; i < socket.bytes.size() && headers == 0; ++i) {
+    const LiveLeg* later = socket.bytes.at(i).leg.get();
+    if (later != nullptr) headers = later->rx.stack_len - later->rx.data_len;
+  }
+  if (headers < kLeastHeaders || headers > kMostHeaders || headers > leg.rx.stack_len - copied) {
+    leg.infer();
+    const std::uint32_t rest = leg.rx.stack_len - copied;
+    headers = rest <= kMostHeaders ? rest : kUsualHeaders;
+  }
+  leg.rx.control = false;
+  leg.rx.has_data = leg.rx.queued = true;
+  leg.rx.socket = socket.key;
+  leg.rx.data_len = leg.rx.stack_len - headers;
+  leg.flow = socket.flow;
+  socket.bytes.push_first(leg, leg.rx.data_len);
+}
+
 bool Delivery::may_have_others(const Socket& socket) const {
   return socket.subflows.size() > 1 || (sees_mptcp_ && !sees_recv_length_);
 }

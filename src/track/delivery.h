@@ -160,6 +160,7 @@ class Delivery {
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                                        std::uint64_t bytes);
   bool may_have_others(const Socket& socket) const;
+  [[gnu::noinline]] void opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   void count_disorder(bool before, const Socket& socket);
   void deliver(LiveLeg& leg, Task& task, const Taking& taking);
