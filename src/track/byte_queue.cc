@@ -3,6 +3,22 @@
 #include <utility>
 
 namespace skbtrail::track {
+namespace {
+
+// Of the TCP option SACK, with what aligns it: for one range, and for each further one
+// (include/net/tcp.h). With time stamps there is room for three, else for four.
+constexpr std::uint32_t kFirstRange = 12;
+constexpr std::uint32_t kFurtherRange = 8;
+constexpr std::uint32_t kMostRanges = 4;
+
+// How many ranges an answer has that is so much longer than a bare one.
+std::uint32_t ranges(std::uint32_t longer) {
+  if (longer < kFirstRange || (longer - kFirstRange) % kFurtherRange != 0) return 0;
+  const std::uint32_t number = 1 + (longer - kFirstRange) / kFurtherRange;
+  return number <= kMostRanges ? number : 0;
+}
+
+}  // namespace
 
 // ------------------------------------------------------------------------------ in
 
@@ -13,7 +29,7 @@ void ByteQueue::push(LiveLeg* leg, std::uint32_t bytes) {
 }
 
 void ByteQueue::push_unordered(const LegRef& leg, std::uint32_t bytes) {
-  items_.push({leg, bytes, bytes, received_, received_});
+  items_.push({leg, bytes, bytes, received_, received_, last_range_});
   received_ += bytes;
   unread_ += bytes;
 }
@@ -32,6 +48,7 @@ void ByteQueue::clear() {
   items_.clear();
   received_ = unread_ = 0;
   unsettled_ = aligned_ = false;
+  overtaken_ = 0;
   taken_.clear();
 }
 
@@ -39,6 +56,7 @@ void ByteQueue::begin_anew() {
   clear();
   announced_ = Announced::not_known;
   disordered_ = false;
+  bare_answer_ = ranges_ = 0;
 }
 
 void ByteQueue::erase(const LiveLeg& leg) {
@@ -73,23 +91,65 @@ void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
   if (group == nearest) return;
   --group;
   for (std::size_t i = group; i < size; ++i) items_.at(i).place = Place::in_order;
+  overtaken_ = 0;
   const auto was_early = [](const QueuedBytes& queued) {
-    return queued.place == Place::not_known && queued.untouched() && queued.leg.get() != nullptr;
+    const bool may_be = queued.place == Place::not_known || queued.place == Place::waits;
+    return may_be && queued.untouched() && queued.leg.get() != nullptr;
   };
   std::size_t early = group;
   while (early > 0 && was_early(items_.at(early - 1))) --early;
   if (early == group) [[likely]]
     return;
+  const std::uint64_t follows = items_.at(group).since + 1;
   for (std::size_t i = early; i < group; ++i) {
     items_.at(i).place = Place::early;
-    items_.at(i).follows = items_.at(group).since + 1;
+    items_.at(i).follows = follows;
   }
   for (std::size_t i = early; i < size; ++i) {
     if (LiveLeg* moved = items_.at(i).leg.get(); moved != nullptr) moved->infer();
   }
   std::rotate(items_.begin() + static_cast<std::ptrdiff_t>(early),
               items_.begin() + static_cast<std::ptrdiff_t>(group), items_.end());
+  overtaken_ = follows;
   disordered_ = unsettled_ = true;
+}
+
+void ByteQueue::answered_early(std::uint32_t len) {
+  if (len <= kFirstRange || items_.empty()) return;
+  const std::uint32_t bare = len - kFirstRange;
+  bare_answer_ = bare_answer_ == 0 ? bare : std::min(bare_answer_, bare);
+  const std::uint32_t now = ranges(len - bare_answer_);
+  QueuedBytes& last = items_.at(items_.size() - 1);
+  if (now > ranges_ && last.place == Place::not_known) last.range = ++last_range_;
+  ranges_ = now;
+}
+
+void ByteQueue::answered(std::uint32_t len) {
+  if (overtaken_ == 0) {  // nothing waits: what was taken for a range is none
+    if (len < bare_answer_ || len == bare_answer_ + kFirstRange) bare_answer_ = len;
+    return;
+  }
+  if (len < bare_answer_) return;
+  const std::uint32_t now = ranges(len - bare_answer_);
+  if (now > 0) still_wait(ranges_ > now ? ranges_ - now : 0);
+  if (len == bare_answer_) announced_ = Announced::all;
+  ranges_ = now;
+}
+
+// Those that were overtaken last, but for so many ranges that wait no more: taken to be the first
+// that came.
+void ByteQueue::still_wait(std::uint32_t gone) {
+  std::size_t at = items_.size();
+  while (at > 0 && items_.size() - at < kMaxDisorder && items_.at(at - 1).since + 1 != overtaken_) {
+    --at;
+  }
+  const auto is_early = [this](std::size_t i) { return items_.at(i).place == Place::early; };
+  while (at < items_.size() && !is_early(at)) ++at;
+  for (; gone > 0; --gone) {
+    const std::uint32_t range = at < items_.size() ? items_.at(at).range : 0;
+    while (at < items_.size() && items_.at(at).range == range) ++at;
+  }
+  for (; at < items_.size() && is_early(at); ++at) items_.at(at).place = Place::waits;
 }
 
 // ------------------------------------------------------------------------------ out
@@ -184,7 +244,8 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
 
 bool ByteQueue::comes_before_its_overtaker(std::size_t at) const {
   const QueuedBytes& named = items_.at(at);
-  if (announced_ != Announced::not_known || named.place != Place::early) return false;
+  const bool seemed_early = named.place == Place::early || named.place == Place::waits;
+  if (announced_ != Announced::not_known || !seemed_early) return false;
   for (std::size_t i = 0; i < at; ++i) {
     const QueuedBytes& before = items_.at(i);
     if (before.place == Place::in_order && before.untouched() && before.since > named.since) {

@@ -6,8 +6,12 @@
 // of the stream. What is known of it (net/ipv4/tcp_input.c, 5.4 to 6.18):
 // - Where sk_data_ready is recorded, it follows every segment that came in its place, and none that
 //   came too early: tcp_data_queue_ofo() puts those aside. One in its place goes before them, and
-//   takes along those that follow it (tcp_ofo_queue(), before tcp_data_ready()). How many do,
-//   nothing tells: all, until a copy says something else.
+//   takes along those that follow it (tcp_ofo_queue(), before tcp_data_ready()): all, until
+//   something else is known.
+// - What is sent for a segment at once tells whether others still wait: where it has come in its
+//   place and some do, it is acknowledged with their ranges, and without where none does any more
+//   (__tcp_ack_snd_check(), tcp_data_queue()). One that comes too early is acknowledged with
+//   ranges, or not at once. How long that is tells which.
 // - What a copy names is first. What came in its place before that has been read.
 // - Segments are coalesced whole: a skb that is named for the first time has all its bytes, unless
 //   some were taken without a copy. Where some had been taken for another's, those were of one that
@@ -31,13 +35,15 @@
 namespace skbtrail::track {
 
 struct QueuedBytes {
-  enum class Place : std::uint8_t { not_known, in_order, early };
+  // `early`: what it waited for has come; `waits`: it has not.
+  enum class Place : std::uint8_t { not_known, in_order, early, waits };
 
   LegRef leg;               // null when it arrived before the capture, or is dead
   std::uint32_t bytes = 0;  // not yet read
   std::uint32_t arrived = 0;
   std::uint64_t since = 0;    // how many bytes its queue had received before
   std::uint64_t follows = 0;  // what came in its place before so many is before it in the stream
+  std::uint32_t range = 0;    // of those that wait for the same one
   Place place = Place::not_known;
   bool named = false;  // by a copy, or read in part without one
 
@@ -67,6 +73,13 @@ class ByteQueue {
   // sk_data_ready of the segment that came last, into which so many others had been coalesced.
   void announce(const LiveLeg& leg, std::size_t coalesced);
 
+  // A segment that was not announced was acknowledged at once by a packet of that length, ...
+  void answered_early(std::uint32_t len);
+  // ... the one that was announced last, behind that.
+  void answered(std::uint32_t len);
+  // Answers tell something: segments have come too early.
+  bool asks_for_answers() const { return bare_answer_ != 0; }
+
   // A copy of the skb at that address: of the packet `leg`, unless that is not known or has been
   // read. Returns how many bytes were not there, and appends to `read` those whose last byte has
   // been read by now.
@@ -92,6 +105,7 @@ class ByteQueue {
 
   std::size_t near() const { return std::min(items_.size(), kMaxDisorder); }
   std::size_t find(const LiveLeg& leg) const;  // size() when it is not near
+  void still_wait(std::uint32_t gone);
   std::uint64_t take(std::uint64_t bytes, bool by_copy, std::vector<LiveLeg*>& read);
   void name(LiveLeg& leg, std::vector<LiveLeg*>& read);
   void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);
@@ -112,8 +126,12 @@ class ByteQueue {
   std::uint64_t unread_ = 0;  // of those
   Announced announced_ = Announced::not_known;
   bool disordered_ = false;
-  bool unsettled_ = false;  // the order of items_ is a guess
-  bool aligned_ = false;    // no bytes from before the capture are left
+  bool unsettled_ = false;         // the order of items_ is a guess
+  bool aligned_ = false;           // no bytes from before the capture are left
+  std::uint64_t overtaken_ = 0;    // `follows` of those that the last announced one overtook
+  std::uint32_t bare_answer_ = 0;  // the length of one without ranges; 0: not known
+  std::uint32_t ranges_ = 0;       // in the last answer
+  std::uint32_t last_range_ = 0;
   std::vector<Taken> taken_;
 };
 

@@ -144,6 +144,7 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
     cpu.coalesced[level(header)].clear();
     return;
   }
+  cpu.answer[level(header)] = {key};
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
@@ -198,6 +199,9 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
     const bool was_disordered = socket.bytes.disordered();
     socket.bytes.announce(*leg, coalesced.size());
     count_disorder(was_disordered, socket);
+    Answer& answer = cpu(header.cpu).answer[level(header)];
+    answer.announced = true;
+    if (!socket.bytes.asks_for_answers()) answer = {};
     return;
   }
   if (!sure) leg->infer();
@@ -207,6 +211,17 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
   leg->rx.queued = true;
   socket.datagrams.push(leg);
+}
+
+// Only now: where nothing waits, tcp_rcv_established() answers before it announces.
+void Delivery::tell_answer(const Answer& answer) {
+  Socket* socket = sees_ready_ ? sockets_.find(answer.socket) : nullptr;
+  if (socket == nullptr) return;
+  if (answer.announced) {
+    socket->bytes.answered(answer.len);
+  } else {
+    socket->bytes.answered_early(answer.len);
+  }
 }
 
 // What a subflow has received goes to the MPTCP socket, in one queue with what the others have, and
@@ -649,6 +664,7 @@ void Delivery::waking(const EventHeader& header, Pid pid) {
 
 void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   cpu(header.cpu).ready = LegRef();
+  forget_answer(cpu(header.cpu).answer[0]);
   if (event.next_pid != 0) task(event.next_pid).runs(header.time);
   if (event.prev_pid == 0) return;
   if (is_dead(event.prev_state)) {
@@ -685,6 +701,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
 
 void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   cpu(header.cpu).ready = LegRef();
+  forget_answer(cpu(header.cpu).answer[0]);
   Task& task = this->task(header);
   settle(task.acked);
   if (task.peeking) forget_peeked(task);
@@ -720,6 +737,7 @@ Receiver::Connected Delivery::connection(SockAddr sk) {
 void Delivery::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   cpu.ready = LegRef();
+  for (Answer& answer : cpu.answer) answer = {};
   settle(cpu.acked);
 }
 

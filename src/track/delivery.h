@@ -93,6 +93,11 @@ class Delivery {
 
   // A packet leaves in the task's name.
   void sent(const EventHeader& header, LiveLeg& leg) { origins_.sent(header, task(header), leg); }
+  // A packet leaves, of that length: the first behind a segment with data is its socket's answer.
+  void answered(const EventHeader& header, std::uint32_t len) {
+    Answer& answer = cpu(header.cpu).answer[level(header)];
+    if (answer.socket != 0 && answer.len == 0) answer.len = len;
+  }
   Receiver::Connected connection(SockAddr sk);
   // When the call began that the event lies in; nothing in interrupts, and where no call is known.
   std::optional<Nanoseconds> call_begun(const EventHeader& header);
@@ -101,6 +106,7 @@ class Delivery {
   void moves_on(const EventHeader& header) {
     Cpu& cpu = this->cpu(header.cpu);
     cpu.ready = LegRef();
+    forget_answer(cpu.answer[level(header)]);
     origins_.moves_on(header.cpu);
     settle(in_task(header) ? task(header).acked : cpu.acked);
   }
@@ -110,9 +116,15 @@ class Delivery {
 
  private:
   FlowId flow_of(SockAddr sk) { return connection(sk).flow; }
+  struct Answer {
+    std::uint64_t socket = 0;  // that was probed; 0: its answer would tell nothing
+    std::uint32_t len = 0;     // 0: none has been sent
+    bool announced = false;    // the segment came in its place
+  };
   struct Cpu {
     std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe: in a task, in a
                                        // softirq
+    Answer answer[2];                  // to the segment of the last tcp_probe
     LegRef ready;  // whose data made a socket ready: the next waking is its doing
     LegRef acked;  // the last segment without data, by a softirq
   };
@@ -160,6 +172,13 @@ class Delivery {
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                                        std::uint64_t bytes);
   bool may_have_others(const Socket& socket) const;
+  // No more of it will come.
+  void forget_answer(Answer& answer) {
+    if (answer.len != 0) [[unlikely]]
+      tell_answer(answer);
+    answer = {};
+  }
+  [[gnu::noinline]] void tell_answer(const Answer& answer);
   [[gnu::noinline]] void opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   void count_disorder(bool before, const Socket& socket);

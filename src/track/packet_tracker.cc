@@ -169,6 +169,7 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   }
   LiveLeg& leg = legs_.start(header, LegDirection::tx, event.skbaddr, device, event.len);
   sender_.queued(leg, header, device);
+  delivery_.answered(header, event.len);
   if (in_task(header)) {
     delivery_.sent(header, leg);
   } else {

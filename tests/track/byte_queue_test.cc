@@ -41,6 +41,19 @@ class Script : public ::testing::Test {
     queue.push(&leg(number), bytes);
     queue.announce(leg(number), 0);
   }
+  // The same, and what acknowledges it has so many ranges.
+  static std::uint32_t answer(std::uint32_t ranges) {
+    constexpr std::uint32_t kBare = 66;
+    return ranges == 0 ? kBare : kBare + 4 + 8 * ranges;
+  }
+  void early(std::size_t number, std::uint32_t bytes, std::uint32_t ranges) {
+    early(number, bytes);
+    queue.answered_early(answer(ranges));
+  }
+  void in_place(std::size_t number, std::uint32_t bytes, std::uint32_t ranges) {
+    in_place(number, bytes);
+    if (queue.asks_for_answers()) queue.answered(answer(ranges));
+  }
   // A copy that names the skb of `head`. Those whose last byte it took, or that had been read.
   std::vector<std::size_t> copy(std::size_t head, std::uint32_t bytes) {
     LiveLeg& named = leg(head);
@@ -122,6 +135,101 @@ TEST_F(ByteQueueTest, a_copy_tells_of_a_second_hole) {
   EXPECT_THAT(copy(1, 200), ElementsAre(1, 2));
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
   EXPECT_THAT(copy(4, 100), ElementsAre(4));
+}
+
+TEST_F(ByteQueueTest, an_answer_tells_that_a_hole_is_not_filled_yet) {
+  in_place(0, 100);
+  early(3, 100, 1);
+  early(4, 100);
+  in_place(1, 100, 1);
+  in_place(2, 100, 0);
+  in_place(5, 100, 0);
+  EXPECT_THAT(copy(0, 600), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST_F(ByteQueueTest, an_answer_tells_of_a_second_hole) {
+  in_place(0, 100);
+  early(2, 100, 1);
+  early(4, 100, 2);
+  early(5, 100, 2);
+  early(7, 100, 3);
+  in_place(1, 100, 2);
+  in_place(3, 100, 1);
+  in_place(6, 100, 0);
+  EXPECT_THAT(copy(0, 800), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+// What is overtaken may be read, and more may come, before the answer leaves.
+TEST_F(ByteQueueTest, an_answer_is_about_those_that_were_overtaken) {
+  in_place(0, 100);
+  early(3, 100, 1);
+  in_place(1, 100);
+  early(4, 100);
+  EXPECT_THAT(copy(0, 200), ElementsAre(0, 1));
+  queue.answered(answer(1));
+  in_place(2, 100, 0);
+  EXPECT_THAT(copy(2, 300), ElementsAre(2, 3, 4));
+}
+
+TEST_F(ByteQueueTest, an_answer_with_data_tells_nothing) {
+  in_place(0, 100);
+  early(2, 100, 1);
+  in_place(1, 100);
+  queue.answered(answer(0) + 500);
+  in_place(3, 100);
+  early(5, 100, 1);
+  in_place(4, 100);
+  queue.answered(answer(1) + 4);
+  in_place(6, 100);
+  EXPECT_THAT(copy(0, 700), ElementsAre(0, 1, 2, 3, 4, 5, 6));
+}
+
+// By then it is clear that early ones are not announced, whatever a wrong guess (that 6 was in the
+// range that went first) makes of their order.
+TEST_F(ByteQueueTest, what_answers_have_shown_of_a_socket_stays) {
+  in_place(0, 100);
+  early(2, 100, 1);
+  in_place(1, 100, 0);
+  early(6, 100, 1);
+  early(4, 100, 2);
+  in_place(3, 100, 1);
+  in_place(5, 100, 0);
+  EXPECT_THAT(copy(0, 400), ElementsAre(0, 1, 2, 3));
+  for (const std::size_t number : {4, 5, 6}) copy(number, 100);
+  EXPECT_TRUE(queue.empty());
+  in_place(7, 100);
+  early(9, 100);
+  in_place(8, 100);
+  EXPECT_THAT(copy(7, 300), ElementsAre(7, 8, 9));
+}
+
+// What is taken for a range is none, until one that came in its place is answered: without SACK all
+// answers are alike.
+TEST_F(ByteQueueTest, without_ranges_answers_are_all_alike) {
+  in_place(0, 100);
+  early(2, 100, 0);
+  in_place(1, 100, 0);
+  EXPECT_THAT(copy(0, 200), ElementsAre(0, 1));
+  EXPECT_THAT(copy(2, 100), ElementsAre(2));
+  in_place(3, 100, 0);
+  early(5, 100);
+  in_place(4, 100, 0);
+  in_place(6, 100, 0);
+  EXPECT_THAT(copy(3, 400), ElementsAre(3, 4, 5, 6));
+}
+
+// SO_RCVLOWAT of 300, as below. All are acknowledged alike.
+TEST_F(ByteQueueTest, with_a_low_water_mark_answers_mislead_until_a_copy_comes) {
+  early(0, 100, 0);
+  early(1, 100);
+  in_place(2, 100, 0);
+  EXPECT_THAT(copy(0, 200), ElementsAre(0, 1));
+  EXPECT_THAT(copy(2, 100), ElementsAre(2));
+  early(3, 100, 0);
+  early(4, 100);
+  in_place(5, 100, 0);
+  EXPECT_THAT(copy(3, 200), ElementsAre(3, 4));
 }
 
 // SO_RCVLOWAT of 300: 0 and 1 are in their place, though nothing says so before 2.
@@ -379,6 +487,12 @@ class Kernel {
     return true;
   }
   bool empty() const { return skbs_.empty(); }
+  // How many pieces of the stream lie aside.
+  std::uint32_t ranges() const {
+    std::uint32_t ranges = 0;
+    for (const std::size_t segment : aside_) ranges += aside_.contains(segment - 1) ? 0 : 1;
+    return ranges;
+  }
   struct Copy {
     std::size_t head = 0;
     std::uint32_t bytes = 0;
@@ -454,9 +568,17 @@ class RandomStream : public Script {
       for (const std::size_t segment : copy(told.head, told.bytes)) said[segment] = copies;
     };
     std::deque<std::size_t> lost;
+    int at_once = 0;  // how many early ones were answered, see __tcp_ack_snd_check()
     const auto arrive = [&](std::size_t segment) {
       early(segment, sizes[segment]);
-      if (kernel.receive(segment, random) && announces) queue.announce(leg(segment), 0);
+      const bool waited = kernel.ranges() > 0;
+      const bool in_place = kernel.receive(segment, random);
+      const std::uint32_t length = answer(std::min(kernel.ranges(), 3U));
+      if (in_place && announces) queue.announce(leg(segment), 0);
+      if (in_place) at_once = 0;
+      if (!answers || (kernel.ranges() > 0 && ++at_once > 3)) return;
+      if (!in_place) queue.answered_early(length);
+      if (in_place && waited && queue.asks_for_answers()) queue.answered(length);
     };
     for (const std::size_t segment : order) {
       arrive(segment);
@@ -485,6 +607,7 @@ class RandomStream : public Script {
     return judged;
   }
   bool announces = true;
+  bool answers = false;
   bool prunes = false;
 
   static std::vector<std::size_t> in_order(std::size_t segments) {
@@ -539,6 +662,29 @@ TEST_F(RandomStream, with_many_holes_the_guesses_end_with_the_disorder) {
       // Of the shuffled, more than a third is right.
       EXPECT_GE(judged.right, kSegments - kSegments / kEvery * kShuffled * 2 / 3)
           << size << " bytes, slow " << slowness;
+    }
+  }
+}
+
+// Of a burst some are lost, and come again in order: two or three holes, of one segment or more.
+TEST_F(RandomStream, with_answers_losses_are_no_guess) {
+  constexpr std::size_t kEvery = 100;
+  for (const std::uint32_t size : {0U, 700U}) {
+    for (const unsigned slowness : {2U, 3U, 20U}) {
+      std::mt19937 random(size + slowness);
+      begin_anew();
+      answers = true;
+      std::vector<std::size_t> order = in_order(kSegments);
+      for (std::size_t i = 0; i + kEvery < order.size(); i += kEvery) {
+        const auto begin = order.begin() + static_cast<std::ptrdiff_t>(i);
+        std::stable_partition(begin, begin + 20, [i](std::size_t segment) {
+          const std::size_t at = segment - i;
+          return at != 2 && at != 3 && at != 6;
+        });
+      }
+      const Judged judged = judge(order, size, slowness, random);
+      EXPECT_EQ(judged.wrong_exact, 0U) << size << " bytes, slow " << slowness;
+      EXPECT_EQ(judged.right, kSegments) << size << " bytes, slow " << slowness;
     }
   }
 }

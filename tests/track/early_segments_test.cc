@@ -1,0 +1,101 @@
+// What a socket answers a segment with tells whether others still wait for one before them
+// (byte_queue_test.cc): of which packets that is told.
+#include <gtest/gtest.h>
+
+#include "track/delivery_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Stage;
+
+class EarlySegments : public DeliveryScript {
+ protected:
+  static constexpr std::uint32_t kBare = 66, kRange = 78;
+
+  void early(Nanoseconds time, std::uint64_t number) {
+    stack(time, skb(number), 100);
+    tracker.on(at(time + 1), probe(skb(number), 100));
+  }
+  void in_place(Nanoseconds time, std::uint64_t number) { arrive(time, skb(number), 100); }
+  void answer(const EventHeader& header, std::uint32_t len) {
+    NetDevQueue event;
+    event.skbaddr = skb(header.time);
+    event.device = "eth0";
+    event.len = len;
+    tracker.on(header, event);
+  }
+  // 4 and 5 come early, then 2 and 3, which they follow; and all was coalesced with 1.
+  void two_holes(std::uint32_t to_2) {
+    in_place(100, 1);
+    early(110, 4);
+    answer(at(115), kRange);
+    early(120, 5);
+    in_place(130, 2);
+    answer(at(135), to_2);
+    answer(at(136), kBare);  // data of the socket, say: no answer
+    in_place(140, 3);
+    answer(at(145), kBare);
+    for (Nanoseconds call = 200; call <= 600; call += 100) {
+      enter(call);
+      copy_and_return(call + 10, skb(1), 100);
+    }
+    tracker.finish();
+  }
+  // By which of the calls.
+  Nanoseconds call_of(std::uint64_t arrival) { return time(leg(arrival), Stage::ret) / 100 * 100; }
+};
+
+// Packets are numbered as they came; answers are packets, too.
+TEST_F(EarlySegments, are_told_by_the_first_packet_behind_a_segment) {
+  two_holes(kRange);
+  EXPECT_EQ(call_of(1), 200U);
+  EXPECT_EQ(call_of(5), 300U) << "2";
+  EXPECT_EQ(call_of(8), 400U) << "3";
+  EXPECT_EQ(call_of(2), 500U) << "4";
+  EXPECT_EQ(call_of(4), 600U) << "5";
+}
+
+TEST_F(EarlySegments, wait_no_more_when_an_answer_has_no_ranges) {
+  two_holes(kBare);
+  EXPECT_EQ(call_of(5), 300U) << "2";
+  EXPECT_EQ(call_of(2), 400U) << "4";
+  EXPECT_EQ(call_of(4), 500U) << "5";
+  EXPECT_EQ(call_of(8), 600U) << "3";
+}
+
+// What one in its place is answered with before it is announced is bare: tcp_rcv_established().
+// Taken for a range, it would make the answer to 2 one without.
+TEST_F(EarlySegments, are_not_those_that_are_answered_first_and_announced_then) {
+  stack(10, skb(9), 100);
+  tracker.on(at(11), probe(skb(9), 100));
+  answer(at(12), kBare);
+  tracker.on(at(13), ready(kTcp));
+  enter(20);
+  copy_and_return(30, skb(9), 100);
+  two_holes(kRange);
+  EXPECT_EQ(call_of(7), 300U) << "2";
+  EXPECT_EQ(call_of(10), 400U) << "3";
+  EXPECT_EQ(call_of(4), 500U) << "4";
+}
+
+// Of a softirq on the task's CPU.
+TEST_F(EarlySegments, are_not_told_of_by_a_packet_of_the_task_below) {
+  in_place(100, 1);
+  early(110, 3);
+  answer(at(115), kRange);
+  in_place(120, 2);
+  answer(at(125, 0, kTask, kReader), kRange);
+  in_place(130, 4);
+  for (Nanoseconds call = 200; call <= 500; call += 100) {
+    enter(call);
+    copy_and_return(call + 10, skb(1), 100);
+  }
+  tracker.finish();
+  EXPECT_EQ(call_of(4), 300U) << "2";
+  EXPECT_EQ(call_of(2), 400U) << "3";
+  EXPECT_EQ(call_of(6), 500U) << "4";
+}
+
+}  // namespace
+}  // namespace skbtrail::test
