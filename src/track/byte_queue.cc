@@ -124,6 +124,15 @@ void ByteQueue::answered_early(std::uint32_t len) {
   ranges_ = now;
 }
 
+void ByteQueue::answered_unannounced(std::uint32_t len) {
+  bare_answer_ = bare_answer_ == 0 ? len : std::min(bare_answer_, len);
+  if (ranges(len - bare_answer_) == 0) return;
+  disordered_ = true;
+  for (QueuedBytes& queued : items_) {
+    if (LiveLeg* leg = queued.leg.get(); leg != nullptr) leg->infer();
+  }
+}
+
 void ByteQueue::answered(std::uint32_t len) {
   if (overtaken_ == 0) {  // nothing waits: what was taken for a range is none
     if (len < bare_answer_ || len == bare_answer_ + kFirstRange) bare_answer_ = len;

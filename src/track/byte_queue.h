@@ -77,6 +77,8 @@ class ByteQueue {
   void answered_early(std::uint32_t len);
   // ... the one that was announced last, behind that.
   void answered(std::uint32_t len);
+  // Where nothing is announced: that others wait tells no order, but that it is none.
+  void answered_unannounced(std::uint32_t len);
   // Answers tell something: segments have come too early.
   bool asks_for_answers() const { return bare_answer_ != 0; }
 

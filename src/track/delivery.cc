@@ -215,13 +215,17 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
 
 // Only now: where nothing waits, tcp_rcv_established() answers before it announces.
 void Delivery::tell_answer(const Answer& answer) {
-  Socket* socket = sees_ready_ ? sockets_.find(answer.socket) : nullptr;
+  Socket* socket = sockets_.find(answer.socket);
   if (socket == nullptr) return;
+  const bool was_disordered = socket->bytes.disordered();
   if (answer.announced) {
     socket->bytes.answered(answer.len);
-  } else {
+  } else if (sees_ready_) {
     socket->bytes.answered_early(answer.len);
+  } else {
+    socket->bytes.answered_unannounced(answer.len);
   }
+  count_disorder(was_disordered, *socket);
 }
 
 // What a subflow has received goes to the MPTCP socket, in one queue with what the others have, and
@@ -285,8 +289,10 @@ void Delivery::leave(LiveLeg& leg) {
 }
 
 // Duplicates and segments out of the window were counted by tcp_probe as if they were read later.
-void Delivery::withdrawn(const LiveLeg& leg) {
+// What they are answered with has a range, too: theirs (tcp_dsack_set()).
+void Delivery::withdrawn(const EventHeader& header, const LiveLeg& leg) {
   if (!leg.rx.has_data) return;
+  cpu(header.cpu).answer[level(header)] = {};
   Socket* socket = sockets_.find(leg.rx.socket);
   if (socket != nullptr) socket->bytes.erase(leg);
 }

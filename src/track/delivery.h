@@ -67,7 +67,7 @@ class Delivery {
   void received(const EventHeader& header, const Receiver::Probed& probed, const TcpProbe& event);
   void ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event);
   // A packet that still lies in a queue was dropped or thrown away.
-  void withdrawn(const LiveLeg& leg);
+  void withdrawn(const EventHeader& header, const LiveLeg& leg);
   // The segment without data at that address that was the last to go to its socket here; null when
   // it was another.
   LiveLeg* last_acked(const EventHeader& header, SkbAddr address);

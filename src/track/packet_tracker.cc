@@ -264,7 +264,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   leg->location = event.location;
   if (!received) return sender_.dropped(header, *leg, segment, event.skbaddr, unspecified);
   if (!leg->rx.has_data && was_fragment(header, *leg, event.location)) return;
-  delivery_.withdrawn(*leg);
+  delivery_.withdrawn(header, *leg);
   legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
 }
 

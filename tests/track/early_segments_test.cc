@@ -79,6 +79,22 @@ TEST_F(EarlySegments, are_not_those_that_are_answered_first_and_announced_then) 
   EXPECT_EQ(call_of(4), 500U) << "4";
 }
 
+// It is dropped, and acknowledged by a range of its own. Taken for one that waits, it would make
+// that the first of two.
+TEST_F(EarlySegments, are_not_those_that_came_twice) {
+  in_place(50, 9);
+  early(60, 8);
+  tracker.on(at(62), KfreeSkb{skb(8)});
+  answer(at(65), kRange);
+  enter(70);
+  copy_and_return(80, skb(9), 100);
+  two_holes(kRange);
+  EXPECT_EQ(call_of(4), 200U) << "1";
+  EXPECT_EQ(call_of(8), 300U) << "2";
+  EXPECT_EQ(call_of(11), 400U) << "3";
+  EXPECT_EQ(call_of(5), 500U) << "4";
+}
+
 // Of a softirq on the task's CPU.
 TEST_F(EarlySegments, are_not_told_of_by_a_packet_of_the_task_below) {
   in_place(100, 1);

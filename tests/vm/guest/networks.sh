@@ -313,6 +313,20 @@ wait_for() {
   return 1
 }
 
+# tap NAMESPACE DEVICE [TCPDUMP_ARGUMENT...]: what passes there goes to DEVICE.pcap of the results, each
+# packet at once. Returns when they are being read.
+tap() {
+  local i
+  ip netns exec "$1" tcpdump -Z root -U --immediate-mode -n -i "$2" -w "/out/$name/$2.pcap" "${@:3}" \
+    2>"/tmp/$2.err" &
+  for i in {1..100}; do
+    if grep -q 'listening on' "/tmp/$2.err"; then return 0; fi
+    doze 0.1
+  done
+  cat "/tmp/$2.err" >&2
+  return 1
+}
+
 # requests NUMBER FILE CONNECTIONS [THREADS [NAMESPACE [ADDRESS]]]: as many per thread, not as many as fit into a
 # second: captures are alike.
 requests() {
