@@ -3,7 +3,8 @@
 #        scenario.sh --inside NAME   its traffic, with the ground truth around it: what is recorded
 #        scenario.sh --clean-up      ends every process and namespace of scenarios
 # A scenario is a file that may set `network`, `once` (run.sh), `options` (of skbtrail record), `beside`
-# (whether trace-cmd records too), and define functions: prepare (servers, before recording), traffic,
+# (whether trace-cmd records too), `disorder` (1: the packet oracle, which goes by the order of arrival,
+# does not know what is right), and define functions: prepare (servers, before recording), traffic,
 # and record, which replaces the recording, or run, which replaces all of it. Its function check runs
 # outside the guest. Exit status 77: this kernel cannot do it, and the last line says what it lacks.
 set -euo pipefail

@@ -3,6 +3,8 @@
 # reads has been coalesced in the socket. A tap behind the sender's queue sees sequence numbers: which
 # call must have read which segment. The first segment with data opens the connection.
 network=veth
+# shellcheck disable=SC2034 # for ./dev test oracles
+disorder=1
 prepare() {
   in_client ethtool -K vc tso off gso off
   tc -n cl qdisc replace dev vc root netem delay 2ms reorder 3% loss 1% limit 1000
