@@ -179,7 +179,10 @@ void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* l
 void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event) {
   sees_ready_ = true;
   cpu(header.cpu).ready = leg;
-  if (leg == nullptr) return;
+  if (leg == nullptr) {
+    if (event.protocol == kProtocolTcp) cpu(header.cpu).answer[level(header)] = {};
+    return;
+  }
   if (event.protocol == kProtocolMptcp) {
     return take_over(socket(Sockets::key(event.skaddr)), leg->rx.socket);
   }
@@ -520,8 +523,6 @@ void Delivery::commit(Task& task, std::uint64_t key) {
   task.copies.clear();
 }
 
-// Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
-// before 6.3 nothing tells: what was coalesced with what is a guess then.
 // The segment that opens a connection may have data, and always has where TCP_DEFER_ACCEPT waits
 // for it: no tcp_probe tells of that (tcp_rcv_state_process() calls tcp_data_queue(),
 // net/ipv4/tcp_input.c, 5.4 to 6.18), but a copy. All that came later is behind it.
@@ -544,6 +545,8 @@ void Delivery::opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied) {
   socket.bytes.push_first(leg, leg.rx.data_len);
 }
 
+// Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
+// before 6.3 nothing tells: what was coalesced with what is a guess then.
 bool Delivery::may_have_others(const Socket& socket) const {
   return socket.subflows.size() > 1 || (sees_mptcp_ && !sees_recv_length_);
 }

@@ -79,6 +79,19 @@ TEST_F(EarlySegments, are_not_those_that_are_answered_first_and_announced_then) 
   EXPECT_EQ(call_of(4), 500U) << "4";
 }
 
+// Announced, it is known to have come in its place, though not which packet it was.
+TEST_F(EarlySegments, are_not_those_that_no_packet_is_known_of) {
+  tracker.on(at(10), probe(skb(9), 100));
+  answer(at(12), kBare);
+  tracker.on(at(13), ready(kTcp));
+  enter(20);
+  copy_and_return(30, skb(9), 100);
+  two_holes(kRange);
+  EXPECT_EQ(call_of(6), 300U) << "2";
+  EXPECT_EQ(call_of(9), 400U) << "3";
+  EXPECT_EQ(call_of(3), 500U) << "4";
+}
+
 // It is dropped, and acknowledged by a range of its own. Taken for one that waits, it would make
 // that the first of two.
 TEST_F(EarlySegments, are_not_those_that_came_twice) {

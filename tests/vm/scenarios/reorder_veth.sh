@@ -39,10 +39,15 @@ arrivals() {
     jq -sr '[.[].legs[] | select(.direction == "rx" and .device == "vs")] | sort_by(.birth_ns)[] |
       [.outcome, .confidence, (.stages["return"] // 0)] | join(" ")'
 }
-# Where in the stream its bytes are: the first, and the one behind the last.
+# Where in the stream its bytes are: the first, and the one behind the last; 0 0 where it has none.
 frames() {
-  tcpdump -n -t -r "$results/vc.pcap" 2>/dev/null |
-    sed -E 's/.* seq ([0-9]+):([0-9]+), .*/\1 \2/; t; s/.*/0 0/'
+  tcpdump -n -t -S -r "$results/vc.pcap" 2>/dev/null |
+    sed -E 's/.* Flags \[S\], seq ([0-9]+),.*/SYN \1/; t; s/.* seq ([0-9]+):([0-9]+),.*/data \1 \2/; t; s/.*/none/' |
+    awk '
+      $1 == "SYN" { base = $2 + 1 }
+      $1 == "data" { print place($2), place($3); next }
+      { print 0, 0 }
+      function place(seq) { return (seq - base + 2 ^ 32) % 2 ^ 32 }'
 }
 # Of each of the server's reads: when it returned, and how many bytes had been read by then.
 reads() {
@@ -54,20 +59,18 @@ reads() {
 # Segments whose last byte had not come before; those given to the call that read it; those given to
 # another and said to be exact; whether the first one is right.
 judge() {
-  paste -d ' ' <(frames) "$results/arrivals" |
-    awk -v base="$(frames | awk '$2 > 0 { print $1 }' | sort -n | head -n 1)" -v reads="$results/reads" '
+  paste -d ' ' <(frames) "$results/arrivals" | awk -v reads="$results/reads" '
     BEGIN { while ((getline line <reads) > 0) { split(line, of, " "); time[++calls] = of[1]; end[calls] = of[2] } }
-    $2 == 0 { next }
-    $2 - base in seen { next }
+    $2 == 0 || $2 in seen { next }
     {
-      seen[$2 - base]
+      seen[$2]
       ++segments
       call = 1
-      while (end[call] < $2 - base) ++call
+      while (call <= calls && end[call] < $2) ++call
       is_right = $3 == "delivered" && $5 == time[call]
       right += is_right
       wrong += $3 == "delivered" && !is_right && $4 == "exact"
       if (segments == 1) first = is_right ? "right" : $3 " by " $5 " and not " time[call]
     }
-    END { print segments, right + 0, wrong + 0, first }'
+    END { print segments + 0, right + 0, wrong + 0, first }'
 }
