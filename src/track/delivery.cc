@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "track/context.h"
+#include "track/tcp_headers.h"
 #include "track/thread_kind.h"
 
 namespace skbtrail::track {
@@ -18,16 +19,6 @@ constexpr std::size_t kMaxSubflows = 8;
 
 // Coalesced skbs whose socket is remembered.
 constexpr std::size_t kMaxHeads = 65536;
-
-// Of IP and TCP: of IPv4 without options; of IPv6 with all there can be; with time stamps.
-constexpr std::uint32_t kLeastHeaders = 40;
-constexpr std::uint32_t kMostHeaders = 100;
-constexpr std::uint32_t kUsualHeaders = 52;
-
-// Can so much have been read of it?
-bool has_room(const LiveLeg& leg, std::uint32_t bytes) {
-  return leg.rx.stack_len >= kLeastHeaders && bytes <= leg.rx.stack_len - kLeastHeaders;
-}
 
 // What a socket has to forget, with its queue, may be the very packet that makes it forget: a skb
 // that is told of once more. Its slot is the next packet's then.
@@ -506,7 +497,8 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     Socket* socket = from == 0 ? nullptr : &this->socket(from);
     LiveLeg* leg = copy.leg.get();
     if (leg != nullptr && leg->rx.control && !leg->rx.has_data) [[unlikely]] {
-      if (socket != nullptr && has_room(*leg, copy.len)) opened_with(*socket, *leg, copy.len);
+      const bool has_room = copy.len + kLeastTcpHeaders <= leg->rx.stack_len;
+      if (socket != nullptr && has_room) opened_with(*socket, *leg, copy.len);
       leg = nullptr;  // no datagram
     }
     if (socket == nullptr || socket->bytes.empty()) {
@@ -527,15 +519,16 @@ void Delivery::commit(Task& task, std::uint64_t key) {
 // for it: no tcp_probe tells of that (tcp_rcv_state_process() calls tcp_data_queue(),
 // net/ipv4/tcp_input.c, 5.4 to 6.18), but a copy. All that came later is behind it.
 void Delivery::opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied) {
+  constexpr std::uint32_t kUsualHeaders = 52;  // IPv4 + TCP with time stamps
+  const std::uint32_t rest = leg.rx.stack_len - copied;
   std::uint32_t headers = 0;
   for (std::size_t i = 0; i < socket.bytes.size() && headers == 0; ++i) {
     const LiveLeg* later = socket.bytes.at(i).leg.get();
     if (later != nullptr) headers = later->rx.stack_len - later->rx.data_len;
   }
-  if (headers < kLeastHeaders || headers > kMostHeaders || headers > leg.rx.stack_len - copied) {
+  if (!are_headers(headers) || headers > rest) {
     leg.infer();
-    const std::uint32_t rest = leg.rx.stack_len - copied;
-    headers = rest <= kMostHeaders ? rest : kUsualHeaders;
+    headers = are_headers(rest) ? rest : kUsualHeaders;
   }
   leg.rx.control = false;
   leg.rx.has_data = leg.rx.queued = true;

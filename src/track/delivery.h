@@ -174,8 +174,8 @@ class Delivery {
   bool may_have_others(const Socket& socket) const;
   // No more of it will come.
   void forget_answer(Answer& answer) {
-    if (answer.len != 0) [[unlikely]]
-      tell_answer(answer);
+    if (answer.socket == 0) return;  // at most events
+    if (answer.len != 0) tell_answer(answer);
     answer = {};
   }
   [[gnu::noinline]] void tell_answer(const Answer& answer);

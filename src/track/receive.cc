@@ -5,6 +5,7 @@
 
 #include "track/context.h"
 #include "track/socket.h"
+#include "track/tcp_headers.h"
 
 namespace skbtrail::track {
 namespace {
@@ -18,12 +19,6 @@ bool could_be_forwarded(std::uint32_t received_len, VlanTag vlan, std::uint32_t 
   return queued_len == received_len || queued_len == received_len + kEthernetHeader;
 }
 
-// The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
-constexpr std::uint32_t kLeastTcpHeaders = 40;  // IPv4 + TCP
-constexpr std::uint32_t kMostTcpHeaders = 120;  // with all options
-bool are_headers(std::uint64_t bytes) {
-  return bytes >= kLeastTcpHeaders && bytes <= kMostTcpHeaders;
-}
 // What a tcp_probe of an skb of that length counted: the event keeps 16 bits of it.
 constexpr std::uint32_t kDataLenWraps = 1U << 16;
 std::uint32_t whole_data_len(std::uint32_t received_len, std::uint32_t data_len) {
@@ -36,6 +31,7 @@ std::uint32_t whole_data_len(std::uint32_t received_len, std::uint32_t data_len)
 bool are_words(std::uint64_t headers) {
   return headers % 4 == 0;
 }
+// The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
 bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
   data_len = whole_data_len(received_len, data_len);
   return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;

@@ -77,6 +77,11 @@ class DeliveryScript : public ::testing::Test, protected TrackerScript {
     recv_length(time + 10, len);
     exit(time + 20, len);
   }
+  // A call that copies once.
+  void read(Nanoseconds time, SkbAddr address, std::int32_t len) {
+    enter(time);
+    copy_and_return(time + 10, address, len);
+  }
   void switched(Nanoseconds time, Pid from, std::int64_t state, Pid to) {
     SchedSwitch event;
     event.prev_pid = from;

@@ -36,10 +36,7 @@ class EarlySegments : public DeliveryScript {
     answer(at(136), kBare);  // data of the socket, say: no answer
     in_place(140, 3);
     answer(at(145), kBare);
-    for (Nanoseconds call = 200; call <= 600; call += 100) {
-      enter(call);
-      copy_and_return(call + 10, skb(1), 100);
-    }
+    for (Nanoseconds call = 200; call <= 600; call += 100) read(call, skb(1), 100);
     tracker.finish();
   }
   // By which of the calls.
@@ -71,8 +68,7 @@ TEST_F(EarlySegments, are_not_those_that_are_answered_first_and_announced_then) 
   tracker.on(at(11), probe(skb(9), 100));
   answer(at(12), kBare);
   tracker.on(at(13), ready(kTcp));
-  enter(20);
-  copy_and_return(30, skb(9), 100);
+  read(20, skb(9), 100);
   two_holes(kRange);
   EXPECT_EQ(call_of(7), 300U) << "2";
   EXPECT_EQ(call_of(10), 400U) << "3";
@@ -84,8 +80,7 @@ TEST_F(EarlySegments, are_not_those_that_no_packet_is_known_of) {
   tracker.on(at(10), probe(skb(9), 100));
   answer(at(12), kBare);
   tracker.on(at(13), ready(kTcp));
-  enter(20);
-  copy_and_return(30, skb(9), 100);
+  read(20, skb(9), 100);
   two_holes(kRange);
   EXPECT_EQ(call_of(6), 300U) << "2";
   EXPECT_EQ(call_of(9), 400U) << "3";
@@ -99,8 +94,7 @@ TEST_F(EarlySegments, are_not_those_that_came_twice) {
   early(60, 8);
   tracker.on(at(62), KfreeSkb{skb(8)});
   answer(at(65), kRange);
-  enter(70);
-  copy_and_return(80, skb(9), 100);
+  read(70, skb(9), 100);
   two_holes(kRange);
   EXPECT_EQ(call_of(4), 200U) << "1";
   EXPECT_EQ(call_of(8), 300U) << "2";
@@ -116,10 +110,7 @@ TEST_F(EarlySegments, are_not_told_of_by_a_packet_of_the_task_below) {
   in_place(120, 2);
   answer(at(125, 0, kTask, kReader), kRange);
   in_place(130, 4);
-  for (Nanoseconds call = 200; call <= 500; call += 100) {
-    enter(call);
-    copy_and_return(call + 10, skb(1), 100);
-  }
+  for (Nanoseconds call = 200; call <= 500; call += 100) read(call, skb(1), 100);
   tracker.finish();
   EXPECT_EQ(call_of(4), 300U) << "2";
   EXPECT_EQ(call_of(2), 400U) << "3";

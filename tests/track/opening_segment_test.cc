@@ -20,10 +20,6 @@ class OpeningSegment : public DeliveryScript {
     change(time + 2, kSynRecv, kEstablished);
     tracker.on(at(time + 3), ready(kTcp));
   }
-  void read(Nanoseconds time, SkbAddr address, std::int32_t len) {
-    enter(time);
-    copy_and_return(time + 10, address, len);
-  }
 
  private:
   void change(Nanoseconds time, std::int32_t from, std::int32_t to) {
