@@ -20,9 +20,10 @@ check() {
   forwards_agree
   softirqs_agree
   devices_agree vs
+  frames >"$results/frames"
   arrivals >"$results/arrivals"
   reads >"$results/reads"
-  equal "$(wc -l <"$results/arrivals")" "$(frames | wc -l)" 'packets against those of the tap'
+  equal "$(wc -l <"$results/arrivals")" "$(wc -l <"$results/frames")" 'packets against those of the tap'
   local segments right
   read -r segments right wrong first < <(judge)
   at_least 400 "$segments" 'segments with data'
@@ -59,7 +60,7 @@ reads() {
 # Segments whose last byte had not come before; those given to the call that read it; those given to
 # another and said to be exact; whether the first one is right.
 judge() {
-  paste -d ' ' <(frames) "$results/arrivals" | awk -v reads="$results/reads" '
+  paste -d ' ' "$results/frames" "$results/arrivals" | awk -v reads="$results/reads" '
     BEGIN { while ((getline line <reads) > 0) { split(line, of, " "); time[++calls] = of[1]; end[calls] = of[2] } }
     $2 == 0 || $2 in seen { next }
     {
