@@ -17,21 +17,10 @@ constexpr std::size_t kMaxPendingCopies = 4096;
 // Subflows of one MPTCP socket (MPTCP_SUBFLOWS_MAX, net/mptcp/pm.h).
 constexpr std::size_t kMaxSubflows = 8;
 
-// Coalesced skbs whose socket is remembered.
-constexpr std::size_t kMaxHeads = 65536;
-
 // What a socket has to forget, with its queue, may be the very packet that makes it forget: a skb
 // that is told of once more. Its slot is the next packet's then.
 bool has_not_ended(const LiveLeg* leg) {
   return leg != nullptr && leg->alive;
-}
-
-void read_by(LiveLeg& leg, const Read& read) {
-  leg.rx.delivered = true;
-  leg.pid = read.pid;
-  leg.reader_cpu = read.cpu;
-  leg.call = read.call;
-  leg.stages.set(Stage::copy, read.time);
 }
 
 Taking taking(const Task& task, const EventHeader& header) {
@@ -50,25 +39,13 @@ bool is_splice(std::string_view call) {
   return bytes;
 }
 
-bool is_read(std::string_view call) {
-  return call.starts_with("recv") || call == "read" || call == "readv" ||
-         call.starts_with("preadv");
-}
-
-// Calls in which a task waits for its sockets.
-bool waits(std::string_view call) {
-  return is_read(call) || call == "splice" || call.starts_with("epoll_") ||
-         call.starts_with("poll") || call == "ppoll" || call == "select" || call == "pselect6" ||
-         call.starts_with("io_uring");
-}
-
 }  // namespace
 
 // After a gap nothing is known of what a task was doing. What it had read is delivered, whatever
 // was lost since.
 void Delivery::forget_doings(Task& task) {
   settle(task.acked);
-  finish_read(task, 0);
+  reads_.returned(task, 0);
   origins_.release_sent(task);
   task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
@@ -85,6 +62,7 @@ Socket& Delivery::new_socket(std::uint64_t key) {
   if (sockets_.full()) {
     Socket& old = sockets_.least_used();
     forget_queue(old, UnknownCause::evicted);
+    count_order(old);
     sockets_.forget(old);
   }
   return sockets_.make(key);
@@ -117,7 +95,11 @@ void Delivery::received(const EventHeader& header, const Receiver::Probed& probe
   Socket& socket = this->socket(key);
   if (socket.sport != event.sport || socket.dport != event.dport) {
     const bool was_another = socket.sport != 0 || !socket.datagrams.empty();
-    if (was_another) forget_queue(socket, UnknownCause::socket_closed);
+    if (was_another) {
+      forget_queue(socket, UnknownCause::socket_closed);
+      count_order(socket);
+      socket.bytes.begin_anew();
+    }
     socket.flow = track::flow_of(flows_, event);
     socket.device.reset();
     socket.sport = event.sport;
@@ -190,9 +172,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
       behind->rx.ready = true;
     }
     Socket& socket = this->socket(leg->rx.socket);
-    const bool was_disordered = socket.bytes.disordered();
     socket.bytes.announce(*leg, coalesced.size());
-    count_disorder(was_disordered, socket);
     Answer& answer = cpu(header.cpu).answer[level(header)];
     answer.announced = true;
     if (!socket.bytes.asks_for_answers()) answer = {};
@@ -211,7 +191,6 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
 void Delivery::tell_answer(const Answer& answer) {
   Socket* socket = sockets_.find(answer.socket);
   if (socket == nullptr) return;
-  const bool was_disordered = socket->bytes.disordered();
   if (answer.announced) {
     socket->bytes.answered(answer.len);
   } else if (sees_ready_) {
@@ -219,7 +198,6 @@ void Delivery::tell_answer(const Answer& answer) {
   } else {
     socket->bytes.answered_unannounced(answer.len);
   }
-  count_disorder(was_disordered, *socket);
 }
 
 // What a subflow has received goes to the MPTCP socket, in one queue with what the others have, and
@@ -309,6 +287,7 @@ void Delivery::closed(const EventHeader& header, const InetSockSetState& event,
   if (mptcp && !by_task && !socket->bytes.empty()) return;
   // tcp_close() frees what nobody read without an event (__tcp_close(), net/ipv4/tcp.c).
   forget_queue(*socket, UnknownCause::socket_closed);
+  count_order(*socket);
   sockets_.forget(*socket);
 }
 
@@ -318,18 +297,15 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
   if (event.len <= 0) return;
   Task& task = this->task(header);
   task.woken_early_at = 0;  // it went on without sleeping
-  std::uint64_t socket = leg == nullptr ? 0 : leg->rx.socket;
-  if (leg == nullptr && !heads_.empty()) {
-    const auto head = heads_.find(event.skbaddr);
-    if (head != heads_.end()) socket = head->second;
-  }
+  const std::uint64_t socket =
+      leg == nullptr ? reads_.socket_of_read(event.skbaddr) : leg->rx.socket;
   task.copies.push_back(
       {taking(task, header), static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
   const bool at_once = !(task.in_call || sees_recv_length_);
   if (at_once || task.copies.size() >= kMaxPendingCopies) {
     task.peeking ? forget_peeked(task) : commit(task, 0);
   }
-  if (at_once && !sees_calls_) finish_read(task, 0);  // no return will tell that it has
+  if (at_once && !sees_calls_) reads_.returned(task, 0);  // no return will tell that it has
 }
 
 // A datagram is freed by the call that reads it. That it lies in a socket nothing tells before 6.3,
@@ -347,8 +323,8 @@ bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::
     if (copy.leg.get() == &leg) taking = copy.taking;
   }
   std::erase_if(task.copies, [&](const PendingCopy& copy) { return copy.leg.get() == &leg; });
-  deliver(leg, task, taking);
-  if (!task.in_call) finish_read(task, 0);
+  reads_.deliver(leg, task, taking);
+  if (!task.in_call) reads_.returned(task, 0);
   return true;
 }
 
@@ -359,6 +335,7 @@ void Delivery::forget_peeked(Task& task) {
 
 void Delivery::recv_length(const EventHeader& header, const SockRecvLength& event) {
   sees_recv_length_ = true;
+  reads_.sockets_are_told();
   Task& task = this->task(header);
   const bool peeked = (event.flags & kMsgPeek) != 0;
   if (peeked || event.ret < 0) {
@@ -382,7 +359,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   }
   if (discards) [[unlikely]]
     discard(task, header, event, copied);
-  if (!task.in_call) finish_read(task, 0);
+  if (!task.in_call) reads_.returned(task, 0);
 }
 
 // Of a datagram MSG_TRUNC only tells the length. Urgent data (tcp_recv_urg()) and errors lie beside
@@ -445,7 +422,7 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
     socket.datagrams.pop();
   }
   if (leg == nullptr) return read_early(task, socket, taking);
-  deliver(*leg, task, taking);
+  reads_.deliver(*leg, task, taking);
 }
 
 // Not announced yet, or it came before the capture: unmatched until the former shows.
@@ -478,12 +455,10 @@ bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {
   leg.confidence = Confidence::socket;
   if (read.returned == 0) {
     Task& reader = task(read.pid);
-    deliver(leg, reader, {read.time, read.cpu, reader.sleep});
+    reads_.deliver(leg, reader, {read.time, read.cpu, reader.sleep});
     return true;
   }
-  read_by(leg, read);
-  if (read.returned != read.time) leg.stages.set(Stage::ret, read.returned);
-  legs_.close(leg, Outcome::delivered);
+  reads_.deliver_late(leg, read);
   return true;
 }
 
@@ -503,8 +478,8 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     }
     if (socket == nullptr || socket->bytes.empty()) {
       if (leg != nullptr && !leg->rx.has_data) {
-        deliver(*leg, task, copy.taking);  // a datagram
-      } else if (from != 0) {              // else of no packet: netlink, unix
+        reads_.deliver(*leg, task, copy.taking);  // a datagram
+      } else if (from != 0) {                     // else of no packet: netlink, unix
         counters_.unmatched_bytes += copy.len;
         ++counters_.unmatched_copies;
       }
@@ -547,89 +522,16 @@ bool Delivery::may_have_others(const Socket& socket) const {
 void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   LiveLeg* named = copy.leg.get();
   const bool is_unread = named != nullptr && named->rx.has_data && !named->rx.delivered;
-  const bool was_disordered = socket.bytes.disordered();
   const std::uint64_t left =
       socket.bytes.copy(copy.skbaddr, is_unread ? named : nullptr, copy.len, read_);
-  count_disorder(was_disordered, socket);
   counters_.unmatched_bytes += left;
   if (left > 0) ++counters_.unmatched_copies;
   for (LiveLeg* leg : read_) {
     if (leg != named && may_have_others(socket)) [[unlikely]]
       leg->infer();
-    deliver(*leg, task, copy.taking);
+    reads_.deliver(*leg, task, copy.taking);
   }
   read_.clear();
-}
-
-void Delivery::count_disorder(bool before, const Socket& socket) {
-  if (before == socket.bytes.disordered()) [[likely]]
-    return;
-  before ? --counters_.disordered_sockets : ++counters_.disordered_sockets;
-}
-
-// The packet is with its reader. How it got there: it woke the reader, or found it awake.
-void Delivery::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
-  if (leg.rx.delivered) return;
-  read_by(leg, {task.pid, taking.cpu, taking.time, task.call});
-  const Sleep& sleep = taking.sleep;
-  StageTimes& stages = leg.stages;
-  const Nanoseconds arrived =
-      std::max({stages[Stage::stack], stages[Stage::proto], stages[Stage::ready]});
-  if (leg.rx.woken != task.pid) {  // it woke nobody, or another one
-    stages.clear(Stage::wake);
-    stages.clear(Stage::run);
-    stages.clear(Stage::blocked);
-    leg.blocked_call = {};
-    if (sleep.woken_at >= arrived && sleep.woken_at != 0) {
-      stages.set(Stage::wake, sleep.woken_at);
-      // Who slept for another reason, for a time or a lock, was not waiting for it.
-      if (sleep.slept_at != 0 && (waits(sleep.slept_in) || !task.makes_calls)) {
-        stages.set(Stage::blocked, sleep.slept_at);
-        leg.blocked_call = sleep.slept_in;
-      }
-    }
-  }
-  // In a gap a waking may have found its way to a packet that came after it.
-  if (leg.crossed_loss || stages[Stage::wake] < leg.birth) {
-    if (stages[Stage::wake] < leg.birth) stages.clear(Stage::wake);
-    if (stages[Stage::run] < leg.birth) stages.clear(Stage::run);
-  }
-  // Of who was woken it is when it ran then; of who was not, when it came to read.
-  const bool was_woken = stages.has(Stage::wake) && stages[Stage::wake] == sleep.woken_at;
-  const Nanoseconds ran_at = was_woken ? sleep.answered_at : sleep.ran_at;
-  if (!stages.has(Stage::run) && ran_at >= arrived && ran_at <= taking.time &&
-      ran_at >= stages[Stage::wake]) {
-    stages.set(Stage::run, ran_at);
-  }
-  if (task.read.size() >= Task::kMaxWaiting) [[unlikely]]
-    finish_older_reads(task);
-  task.read.push_back(&leg);
-}
-
-void Delivery::has_read(LiveLeg& leg, Nanoseconds returned) {
-  if (returned != 0) leg.stages.set(Stage::ret, returned);
-  if (!sees_recv_length_ && leg.rx.has_data) remember_head(leg);
-  legs_.close(leg, Outcome::delivered);
-}
-
-void Delivery::finish_older_reads(Task& task) {
-  Task::let_older_half_go(task.read, [this](const LegRef& ref) {
-    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, 0);
-  });
-}
-
-void Delivery::finish_read(Task& task, Nanoseconds returned) {
-  for (const LegRef& ref : task.read) {
-    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, returned);
-  }
-  task.read.clear();
-}
-
-void Delivery::remember_head(const LiveLeg& leg) {
-  const Socket* socket = sockets_.find(leg.rx.socket);
-  if (socket == nullptr || socket->bytes.empty()) return;
-  if (heads_.size() >= kMaxHeads) heads_.clear();
-  heads_[leg.skbaddr] = leg.rx.socket;
 }
 
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
@@ -647,7 +549,7 @@ void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking
   counters_.unmatched_bytes += socket(key).bytes.take_uncopied(bytes, read_);
   for (LiveLeg* leg : read_) {
     leg->confidence = Confidence::socket;
-    deliver(*leg, task, taking);
+    reads_.deliver(*leg, task, taking);
   }
   read_.clear();
 }
@@ -671,7 +573,7 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   if (event.prev_pid == 0) return;
   if (is_dead(event.prev_state)) {
     settle(task(event.prev_pid).acked);
-    finish_read(task(event.prev_pid), 0);
+    reads_.returned(task(event.prev_pid), 0);
     origins_.release_sent(task(event.prev_pid));
     return tasks_.forget(event.prev_pid);
   }
@@ -712,7 +614,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   if ((is_splice(task.call) || task.discarding) && ret > 0 && task.adjusted_socket != 0) {
     take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
   }
-  if (!task.read.empty()) finish_read(task, header.time);
+  if (!task.read.empty()) reads_.returned(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);
   origins_.release_sent(task);
   task.in_call = task.peeking = task.discarding = false;
@@ -748,9 +650,10 @@ void Delivery::finish() {
   tasks_.each([this](Task& task) {
     settle(task.acked);
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
-    finish_read(task, 0);
+    reads_.returned(task, 0);
     origins_.release_sent(task);
   });
+  sockets_.each([this](const Socket& socket) { count_order(socket); });
 }
 
 }  // namespace skbtrail::track

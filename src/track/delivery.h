@@ -35,6 +35,7 @@
 #include "track/leg_table.h"
 #include "track/origin.h"
 #include "track/per_cpu.h"
+#include "track/reads.h"
 #include "track/receive.h"
 #include "track/socket.h"
 #include "track/tasks.h"
@@ -181,13 +182,11 @@ class Delivery {
   [[gnu::noinline]] void tell_answer(const Answer& answer);
   [[gnu::noinline]] void opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
-  void count_disorder(bool before, const Socket& socket);
-  void deliver(LiveLeg& leg, Task& task, const Taking& taking);
-  [[gnu::noinline]] void remember_head(const LiveLeg& leg);
+  // Once, when its connection is over or the capture is.
+  void count_order(const Socket& socket) {
+    if (socket.bytes.disordered()) ++counters_.disordered_sockets;
+  }
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
-  void has_read(LiveLeg& leg, Nanoseconds returned);
-  [[gnu::noinline]] void finish_older_reads(Task& task);
-  void finish_read(Task& task, Nanoseconds returned);
   void arrives(const EventHeader& header, Socket& socket, LiveLeg& leg, std::uint32_t bytes);
   void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);
 
@@ -196,13 +195,11 @@ class Delivery {
   Origins& origins_;
   Tasks tasks_;
   Sockets sockets_;
+  Reads reads_{legs_, sockets_};
   PerCpu<Cpu> cpus_;
   // Empty but for their memory:
   std::vector<QueuedBytes> gathered_;  // by subflows
   std::vector<LiveLeg*> read_;         // by a copy
-  // Of skbs that were read and hold coalesced bytes of later packets, the socket: where no event of
-  // the read names it (before 6.3).
-  boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;
   bool sees_recv_length_ = false;
   bool sees_ready_ = false;
   bool sees_calls_ = false;

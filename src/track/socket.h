@@ -76,6 +76,13 @@ class Sockets {
   // Whom to forget when it is: not used since it was here last (second chance).
   Socket& least_used();
 
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const Socket& socket : storage_) {
+      if (socket.alive) visit(socket);
+    }
+  }
+
  private:
   // Asked for five times in a packet's life, about the few sockets that are busy.
   static constexpr std::size_t kRecent = 64;

@@ -119,5 +119,22 @@ TEST_F(EarlySegments, are_not_told_of_by_a_packet_of_the_task_below) {
   EXPECT_EQ(call_of(6), 500U) << "4";
 }
 
+TEST_F(EarlySegments, say_nothing_of_their_sockets_next_connection) {
+  in_place(100, 1);
+  early(110, 3);
+  in_place(120, 2);
+  for (Nanoseconds call = 200; call <= 400; call += 100) read(call, skb(1), 100);
+  stack(500, skb(9), 100);
+  TcpProbe next = probe(skb(9), 100);
+  next.dport = 4001;
+  tracker.on(at(501), next);
+  tracker.on(at(502), ready(kTcp));
+  read(600, skb(9), 100);
+  tracker.finish();
+  EXPECT_EQ(leg(2).confidence, track::Confidence::inferred);
+  EXPECT_EQ(leg(4).confidence, track::Confidence::exact);
+  EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 1U);
+}
+
 }  // namespace
 }  // namespace skbtrail::test

@@ -1,0 +1,103 @@
+#include "track/reads.h"
+
+#include <algorithm>
+
+namespace skbtrail::track {
+namespace {
+
+// Coalesced skbs whose socket is remembered.
+constexpr std::size_t kMaxHeads = 65536;
+
+// Calls in which a task waits for its sockets.
+bool waits(std::string_view call) {
+  return is_read(call) || call == "splice" || call.starts_with("epoll_") ||
+         call.starts_with("poll") || call == "ppoll" || call == "select" || call == "pselect6" ||
+         call.starts_with("io_uring");
+}
+
+void read_by(LiveLeg& leg, const Read& read) {
+  leg.rx.delivered = true;
+  leg.pid = read.pid;
+  leg.reader_cpu = read.cpu;
+  leg.call = read.call;
+  leg.stages.set(Stage::copy, read.time);
+}
+
+}  // namespace
+
+bool is_read(std::string_view call) {
+  return call.starts_with("recv") || call == "read" || call == "readv" ||
+         call.starts_with("preadv");
+}
+
+void Reads::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
+  if (leg.rx.delivered) return;
+  read_by(leg, {task.pid, taking.cpu, taking.time, task.call});
+  const Sleep& sleep = taking.sleep;
+  StageTimes& stages = leg.stages;
+  const Nanoseconds arrived =
+      std::max({stages[Stage::stack], stages[Stage::proto], stages[Stage::ready]});
+  if (leg.rx.woken != task.pid) {  // it woke nobody, or another one
+    stages.clear(Stage::wake);
+    stages.clear(Stage::run);
+    stages.clear(Stage::blocked);
+    leg.blocked_call = {};
+    if (sleep.woken_at >= arrived && sleep.woken_at != 0) {
+      stages.set(Stage::wake, sleep.woken_at);
+      // Who slept for another reason, for a time or a lock, was not waiting for it.
+      if (sleep.slept_at != 0 && (waits(sleep.slept_in) || !task.makes_calls)) {
+        stages.set(Stage::blocked, sleep.slept_at);
+        leg.blocked_call = sleep.slept_in;
+      }
+    }
+  }
+  // In a gap a waking may have found its way to a packet that came after it.
+  if (leg.crossed_loss || stages[Stage::wake] < leg.birth) {
+    if (stages[Stage::wake] < leg.birth) stages.clear(Stage::wake);
+    if (stages[Stage::run] < leg.birth) stages.clear(Stage::run);
+  }
+  // Of who was woken it is when it ran then; of who was not, when it came to read.
+  const bool was_woken = stages.has(Stage::wake) && stages[Stage::wake] == sleep.woken_at;
+  const Nanoseconds ran_at = was_woken ? sleep.answered_at : sleep.ran_at;
+  if (!stages.has(Stage::run) && ran_at >= arrived && ran_at <= taking.time &&
+      ran_at >= stages[Stage::wake]) {
+    stages.set(Stage::run, ran_at);
+  }
+  if (task.read.size() >= Task::kMaxWaiting) [[unlikely]]
+    let_older_go(task);
+  task.read.push_back(&leg);
+}
+
+void Reads::deliver_late(LiveLeg& leg, const EarlyRead& read) {
+  read_by(leg, read);
+  if (read.returned != read.time) leg.stages.set(Stage::ret, read.returned);
+  legs_.close(leg, Outcome::delivered);
+}
+
+void Reads::has_read(LiveLeg& leg, Nanoseconds returned) {
+  if (returned != 0) leg.stages.set(Stage::ret, returned);
+  if (!sockets_told_ && leg.rx.has_data) remember_head(leg);
+  legs_.close(leg, Outcome::delivered);
+}
+
+void Reads::let_older_go(Task& task) {
+  Task::let_older_half_go(task.read, [this](const LegRef& ref) {
+    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, 0);
+  });
+}
+
+void Reads::returned(Task& task, Nanoseconds time) {
+  for (const LegRef& ref : task.read) {
+    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, time);
+  }
+  task.read.clear();
+}
+
+void Reads::remember_head(const LiveLeg& leg) {
+  const Socket* socket = sockets_.find(leg.rx.socket);
+  if (socket == nullptr || socket->bytes.empty()) return;
+  if (heads_.size() >= kMaxHeads) heads_.clear();
+  heads_[leg.skbaddr] = leg.rx.socket;
+}
+
+}  // namespace skbtrail::track

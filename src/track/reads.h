@@ -1,0 +1,51 @@
+// What tasks have read of their sockets, until the calls that read it return: how each packet got
+// to its reader, and when the reader had it.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <string_view>
+
+#include "track/leg_table.h"
+#include "track/socket.h"
+#include "track/tasks.h"
+
+namespace skbtrail::track {
+
+// Calls that read a socket, and nothing else.
+bool is_read(std::string_view call);
+
+class Reads {
+ public:
+  Reads(LegTable& legs, Sockets& sockets) : legs_(legs), sockets_(sockets) {}
+
+  // The packet is with its reader. How it got there: it woke the reader, or found it awake.
+  void deliver(LiveLeg& leg, Task& task, const Taking& taking);
+  // It was before anybody knew which packet that was; the call may have returned.
+  void deliver_late(LiveLeg& leg, const EarlyRead& read);
+  // The task's call returns, with what it has read; 0: nobody will tell when it does.
+  void returned(Task& task, Nanoseconds time);
+
+  // Events of reads name their sockets: nothing has to be remembered for that.
+  void sockets_are_told() { sockets_told_ = true; }
+  // The socket of an skb that was read, and held coalesced bytes of later packets; 0: not known.
+  std::uint64_t socket_of_read(SkbAddr address) const {
+    if (heads_.empty()) return 0;  // at most copies
+    const auto head = heads_.find(address);
+    return head == heads_.end() ? 0 : head->second;
+  }
+
+ private:
+  void has_read(LiveLeg& leg, Nanoseconds returned);
+  // Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
+  [[gnu::noinline]] void let_older_go(Task& task);
+  [[gnu::noinline]] void remember_head(const LiveLeg& leg);
+
+  LegTable& legs_;
+  Sockets& sockets_;
+  // Where no event of the read names the socket (before 6.3).
+  boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;
+  bool sockets_told_ = false;
+};
+
+}  // namespace skbtrail::track
