@@ -106,9 +106,8 @@ void write_flows_text(const track::FlowStats& flows, const track::CaptureFacts& 
               human_count(packets(rows[track::kNoFlow])), human_bytes(bytes(rows[track::kNoFlow])));
     if (facts.lacks("sock:sock_send_length")) {
       out.write(
-          "# no sock:sock_send_length (Linux 6.3): most of what tasks sent is among these, "
-          "\"sent\" "
-          "is too low\n");
+          "# no sock:sock_send_length (Linux 6.3): among these is most of what tasks sent to other "
+          "machines\n");
     }
   }
   write_others(flows, out);

@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace skbtrail::track {
+namespace {
+
+void seen_at(FlowRow& row, Nanoseconds time) {
+  if (row.first == 0 || time < row.first) row.first = time;
+  row.last = std::max(row.last, time);
+}
+
+}  // namespace
 
 FlowRow& FlowStats::other_row(FlowId id) {
   if (id >= is_other_.size()) is_other_.resize(std::size_t{id} + 1);
@@ -15,8 +23,22 @@ FlowRow& FlowStats::row(FlowId id, Nanoseconds time) {
   const bool other = id > most_rows_;
   if (!other && id >= rows_.size()) rows_.resize(std::size_t{id} + 1);
   FlowRow& row = other ? other_row(id) : rows_[id];
-  if (row.first == 0 || time < row.first) row.first = time;
-  row.last = std::max(row.last, time);
+  seen_at(row, time);
+  return row;
+}
+
+FlowId FlowStats::told_by_receiver(const Leg& leg) {
+  const Leg* received = leg.next;
+  if (leg.flow != kNoFlow || received == nullptr || leg.direction != LegDirection::tx)
+    return kNoFlow;
+  return received->direction == LegDirection::rx ? flows_.reversed(received->flow) : kNoFlow;
+}
+
+FlowRow& FlowStats::row(const Leg& leg) {
+  const FlowId told = told_by_receiver(leg);
+  if (told == kNoFlow || told_.size() >= most_rows_) return row(leg.flow, leg.birth);
+  FlowRow& row = told_[told];
+  seen_at(row, leg.birth);
   return row;
 }
 
@@ -57,15 +79,26 @@ bool FlowStats::add_merged(const Leg& leg) {
   return true;
 }
 
-// Of those that are left, the packet they were put into had ended before.
 void FlowStats::finish() {
+  // Of those that are left, the packet they were put into had ended before.
   for (const auto& [into, merged] : merged_) add(kNoFlow, merged);
   merged_.clear();
+  for (const auto& [id, sent] : told_) add_told(id, sent);
+  told_.clear();
+}
+
+void FlowStats::add_told(FlowId id, const FlowRow& sent) {
+  FlowRow& row = this->row(id < is_end_.size() && is_end_[id] ? id : kNoFlow, sent.first);
+  if (&row != &others_ && row.owner == 0) row.owner = sent.owner;
+  seen_at(row, sent.last);
+  row.sent.add(sent.sent);
+  row.retransmits += sent.retransmits;
+  row.dropped += sent.dropped;
 }
 
 void FlowStats::add(const Leg& leg) {
   if (add_merged(leg)) return;
-  FlowRow& row = this->row(leg.flow, leg.birth);
+  FlowRow& row = this->row(leg);
   FlowDirection& direction = leg.direction == LegDirection::rx ? row.received : row.sent;
   ++direction.packets;
   direction.bytes += leg.len;
@@ -77,6 +110,8 @@ void FlowStats::add(const Leg& leg) {
 void FlowStats::on(const EventHeader& header, const TcpProbeWindows& event) {
   const FlowKey key{endpoint(event.saddr), endpoint(event.daddr)};
   const FlowId id = flows_.id(key);
+  if (id >= is_end_.size()) is_end_.resize(std::size_t{id} + 1);
+  is_end_[id] = true;
   FlowRow& row = this->row(id, header.time);
   if (&row != &others_) {
     row.cwnd.add(event.snd_cwnd);

@@ -87,11 +87,14 @@ class FlowStats : public PacketSink {
   static constexpr std::size_t kMaxMerged = 65536;  // packets that others were put into
 
   FlowRow& row(FlowId id, Nanoseconds time);
+  FlowRow& row(const Leg& leg);
+  FlowId told_by_receiver(const Leg& leg);
   [[gnu::noinline]] FlowRow& other_row(FlowId id);
   void add(const Leg& leg);
   bool add_merged(const Leg& leg);
   void take_merged(const Packet& into);
   void add(FlowId id, const Merged& merged);
+  void add_told(FlowId id, const FlowRow& sent);
 
   Flows& flows_;
   std::function<void(const FlowSample&)> sample_;
@@ -100,6 +103,11 @@ class FlowStats : public PacketSink {
   FlowRow others_;
   std::vector<bool> is_other_;  // by FlowId
   std::uint64_t other_flows_ = 0;
+  std::vector<bool> is_end_;  // by FlowId: a tcp_probe named it
+  // What was sent by who did not tell for which connection, to a receiver on this machine who did.
+  // It is of that one when it has such an end here: on the way its addresses may have been
+  // translated.
+  boost::unordered_flat_map<FlowId, FlowRow> told_;
   boost::unordered_flat_map<std::uint64_t, Merged> merged_;  // by id of what they were put into
 };
 

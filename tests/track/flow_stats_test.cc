@@ -3,8 +3,20 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+
 namespace skbtrail::track {
 namespace {
+
+FlowKey connection(std::uint32_t number) {
+  FlowKey key;
+  key.local.port = 80;
+  key.remote.port = 1;
+  for (std::size_t i = 0; i < 4; ++i) {
+    key.remote.address[12 + i] = static_cast<std::uint8_t>(number >> (8 * i));
+  }
+  return key;
+}
 
 class FlowStatsTest : public testing::Test {
  protected:
@@ -21,6 +33,34 @@ class FlowStatsTest : public testing::Test {
     Leg leg = received(kNoFlow, birth, len, Outcome::merged);
     leg.merged_into = into;
     stats.packet({id, 0, &leg});
+  }
+  // Of a connection that only the receiver names, who is on this machine too.
+  void sent_to(FlowId receiver, Nanoseconds birth, std::uint32_t len) {
+    Leg out = received(kNoFlow, birth, len, Outcome::transmitted);
+    out.direction = LegDirection::tx;
+    out.pid = 7;
+    const Leg in = received(receiver, birth + 1, len, Outcome::delivered);
+    out.next = &in;
+    stats.packet({1, 0, &out});
+  }
+  // The socket of this end receives a segment.
+  void probed(FlowId end, Nanoseconds time) {
+    const auto sockaddr = [](const Endpoint& endpoint) {
+      sockaddr_in6 address{};
+      address.sin6_family = AF_INET6;
+      address.sin6_port = htons(endpoint.port);
+      std::copy(endpoint.address.begin(), endpoint.address.end(), address.sin6_addr.s6_addr);
+      return address;
+    };
+    const sockaddr_in6 local = sockaddr(flows.key(end).local);
+    const sockaddr_in6 remote = sockaddr(flows.key(end).remote);
+    const auto bytes = [](const sockaddr_in6& address) {
+      return std::span(reinterpret_cast<const std::uint8_t*>(&address), sizeof address);
+    };
+    TcpProbeWindows event;
+    event.saddr = bytes(local);
+    event.daddr = bytes(remote);
+    stats.on(EventHeader{time, 0, 7, 0}, event);
   }
   FlowDirection of(FlowId flow) const {
     return flow < stats.rows().size() ? stats.rows()[flow].received : FlowDirection();
@@ -62,14 +102,29 @@ TEST_F(FlowStatsTest, who_passes_packets_on_has_no_part_in_their_connection) {
   EXPECT_EQ(of(kNoFlow).packets, 0U);
 }
 
-FlowKey connection(std::uint32_t number) {
-  FlowKey key;
-  key.local.port = 80;
-  key.remote.port = 1;
-  for (std::size_t i = 0; i < 4; ++i) {
-    key.remote.address[12 + i] = static_cast<std::uint8_t>(number >> (8 * i));
-  }
-  return key;
+TEST_F(FlowStatsTest, what_was_sent_is_of_the_connection_that_its_receiver_names) {
+  const FlowId sender = flows.id(connection(1));
+  const FlowId receiver = flows.reversed(sender);
+  sent_to(receiver, 100, 1514);
+  probed(sender, 150);
+  sent_to(receiver, 200, 66);
+  stats.finish();
+  const FlowRow& row = stats.rows()[sender];
+  EXPECT_EQ(row.sent.packets, 2U);
+  EXPECT_EQ(row.sent.bytes, 1580U);
+  EXPECT_EQ(row.first, 100U);
+  EXPECT_EQ(row.last, 200U);
+  EXPECT_EQ(row.owner, 7);
+  EXPECT_EQ(of(receiver).packets, 2U);
+}
+
+// Its addresses were translated on the way: no socket here has these.
+TEST_F(FlowStatsTest, no_connection_is_made_up_of_what_a_receiver_names) {
+  const FlowId sender = flows.id(connection(1));
+  sent_to(flows.reversed(sender), 100, 1514);
+  stats.finish();
+  EXPECT_EQ(stats.rows()[kNoFlow].sent.packets, 1U);
+  EXPECT_EQ(stats.rows()[sender].sent.packets, 0U);
 }
 
 TEST(Flows, further_connections_have_no_id_and_are_counted) {
