@@ -65,10 +65,18 @@ struct InetSockSetState {
   std::int32_t oldstate = 0;
   std::int32_t newstate = 0;
   std::uint16_t protocol = 0;
+  std::uint16_t sport = 0;  // of this machine; 0 before it has one
+  std::uint16_t dport = 0;
+  std::span<const std::uint8_t> saddr_v6{};
+  std::span<const std::uint8_t> daddr_v6{};
   static constexpr auto fields = std::tuple{field("skaddr", &InetSockSetState::skaddr),
                                             field("oldstate", &InetSockSetState::oldstate),
                                             field("newstate", &InetSockSetState::newstate),
-                                            field("protocol", &InetSockSetState::protocol)};
+                                            field("protocol", &InetSockSetState::protocol),
+                                            field("sport", &InetSockSetState::sport),
+                                            field("dport", &InetSockSetState::dport),
+                                            field("saddr_v6", &InetSockSetState::saddr_v6),
+                                            field("daddr_v6", &InetSockSetState::daddr_v6)};
 };
 
 }  // namespace skbtrail

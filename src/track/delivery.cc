@@ -46,6 +46,7 @@ bool is_splice(std::string_view call) {
 void Delivery::forget_doings(Task& task) {
   settle(task.acked);
   reads_.returned(task, 0);
+  task.closing = kNoFlow;
   origins_.release_sent(task);
   task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
@@ -276,8 +277,9 @@ LiveLeg* Delivery::last_acked(const EventHeader& header, SkbAddr address) {
 
 // A worker closes an MPTCP socket when both sides have said their last word, which somebody may
 // still read (mptcp_check_data_fin(), net/mptcp/protocol.c); the task that has it ends it.
-void Delivery::closed(const EventHeader& header, const InetSockSetState& event,
-                      std::string_view comm) {
+void Delivery::state_changed(const EventHeader& header, const InetSockSetState& event,
+                             std::string_view comm) {
+  origins_.state_changed(header, task(header), event);
   const bool mptcp = event.protocol == kProtocolMptcp;
   sees_mptcp_ |= mptcp;
   if (event.newstate != kTcpClose) return;
@@ -509,7 +511,7 @@ void Delivery::opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied) {
   leg.rx.has_data = leg.rx.queued = true;
   leg.rx.socket = socket.key;
   leg.rx.data_len = leg.rx.stack_len - headers;
-  leg.flow = socket.flow;
+  leg.flow = connection(SockAddr{socket.key}).flow;
   socket.bytes.push_first(leg, leg.rx.data_len);
 }
 
@@ -578,6 +580,7 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
     return tasks_.forget(event.prev_pid);
   }
   Task& leaving = task(event.prev_pid);
+  leaving.closing = kNoFlow;
   const bool waits = !still_runnable(event.prev_state);
   if (waits) settle(leaving.acked);  // who is preempted may still be at it
   leaving.leaves_cpu(header.time, waits);
@@ -598,6 +601,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
   task.call_entered = header.time;
   task.in_call = task.called = task.makes_calls = sees_calls_ = true;
   task.woken_early_at = 0;
+  task.closing = kNoFlow;
   task.peeking = call.peeks;
   task.discarding = call.discards && !call.peeks;
   task.adjusted_socket = 0;
@@ -614,6 +618,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   if ((is_splice(task.call) || task.discarding) && ret > 0 && task.adjusted_socket != 0) {
     take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
   }
+  if (!sees_recv_length_ && !task.sent.empty() && is_read(task.call)) name_acks(task);
   if (!task.read.empty()) reads_.returned(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);
   origins_.release_sent(task);
@@ -622,9 +627,16 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   task.call = {};
   task.call_entered = 0;
   task.woken_early_at = 0;
+  task.closing = kNoFlow;
 }
 
 // ------------------------------------------------------------------------------ what is known
+
+// Where no event of the read names the socket, but that it has taken bytes of it.
+void Delivery::name_acks(Task& task) {
+  const Socket* socket = sockets_.find(task.adjusted_socket);
+  if (socket != nullptr) origins_.name_sent(task, socket->flow);
+}
 
 std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
   if (!in_task(header)) return std::nullopt;
@@ -634,8 +646,8 @@ std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
 
 Receiver::Connected Delivery::connection(SockAddr sk) {
   const Socket* socket = sockets_.find(Sockets::key(sk));
-  return socket == nullptr ? Receiver::Connected{}
-                           : Receiver::Connected{socket->flow, socket->device};
+  if (socket == nullptr) return {origins_.established(sk), {}};
+  return {socket->flow != kNoFlow ? socket->flow : origins_.established(sk), socket->device};
 }
 
 void Delivery::on_loss(CpuId id) {

@@ -85,7 +85,8 @@ class Delivery {
   // A task took bytes of that socket: by copies that wait to be counted, or by splice().
   void space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event);
   // By the task of that name, or on top of it.
-  void closed(const EventHeader& header, const InetSockSetState& event, std::string_view comm);
+  void state_changed(const EventHeader& header, const InetSockSetState& event,
+                     std::string_view comm);
 
   void waking(const EventHeader& header, Pid pid);
   void switched(const EventHeader& header, const SchedSwitch& event);
@@ -181,6 +182,7 @@ class Delivery {
   }
   [[gnu::noinline]] void tell_answer(const Answer& answer);
   [[gnu::noinline]] void opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied);
+  [[gnu::noinline]] void name_acks(Task& task);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   // Once, when its connection is over or the capture is.
   void count_order(const Socket& socket) {

@@ -87,6 +87,12 @@ FlowId flow_of(Flows& flows, const TcpProbe& event) {
   return flows.id({endpoint(event.saddr), endpoint(event.daddr)});
 }
 
+FlowId flow_of(Flows& flows, const InetSockSetState& event) {
+  if (event.sport == 0 || event.dport == 0) return kNoFlow;
+  return flows.id(
+      {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)});
+}
+
 std::string Flows::name(FlowId id, LegDirection direction) const {
   if (id == kNoFlow) return "";
   const FlowKey& key = keys_[id];

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/append_only.h"
+#include "event/sock.h"
 #include "event/tcp.h"
 #include "track/packet.h"
 
@@ -85,5 +86,7 @@ class Flows {
 
 // Of the socket that received; kNoFlow when the event does not name both ends.
 FlowId flow_of(Flows& flows, const TcpProbe& event);
+// Of the socket whose state changes; the same.
+FlowId flow_of(Flows& flows, const InetSockSetState& event);
 
 }  // namespace skbtrail::track

@@ -10,6 +10,11 @@ void seen_at(FlowRow& row, Nanoseconds time) {
   row.last = std::max(row.last, time);
 }
 
+// Who exits closes what others have used.
+bool uses(const Leg& leg) {
+  return leg.direction == LegDirection::rx || (!leg.call.empty() && leg.call != "exit_group");
+}
+
 }  // namespace
 
 FlowRow& FlowStats::other_row(FlowId id) {
@@ -27,16 +32,11 @@ FlowRow& FlowStats::row(FlowId id, Nanoseconds time) {
   return row;
 }
 
-FlowId FlowStats::told_by_receiver(const Leg& leg) {
-  const Leg* received = leg.next;
-  if (leg.flow != kNoFlow || received == nullptr || leg.direction != LegDirection::tx)
-    return kNoFlow;
-  return received->direction == LegDirection::rx ? flows_.reversed(received->flow) : kNoFlow;
-}
-
-FlowRow& FlowStats::row(const Leg& leg) {
-  const FlowId told = told_by_receiver(leg);
-  if (told == kNoFlow || told_.size() >= most_rows_) return row(leg.flow, leg.birth);
+// `other_end`: what the same skb is of where it was sent from, or received.
+FlowRow& FlowStats::row(const Leg& leg, FlowId other_end) {
+  if (leg.flow != kNoFlow || other_end == kNoFlow) return row(leg.flow, leg.birth);
+  const FlowId told = flows_.reversed(other_end);
+  if (told == kNoFlow || told_.size() >= most_rows_) return row(kNoFlow, leg.birth);
   FlowRow& row = told_[told];
   seen_at(row, leg.birth);
   return row;
@@ -44,10 +44,14 @@ FlowRow& FlowStats::row(const Leg& leg) {
 
 void FlowStats::packet(const Packet& packet) {
   bool passing = false;  // who only passes a packet on has no part in its connection
+  const Leg* sent = nullptr;
   for (const Leg* leg = packet.first; leg != nullptr; leg = leg->next) {
     const bool forwards = leg->outcome == Outcome::forwarded;
-    if (!passing && !forwards) add(*leg);
+    const Leg* other = leg->direction == LegDirection::tx ? leg->next : sent;
+    const bool is_other_end = other != nullptr && other->direction != leg->direction;
+    if (!passing && !forwards) add(*leg, is_other_end ? other->flow : kNoFlow);
     passing = forwards;
+    sent = leg->direction == LegDirection::tx ? leg : nullptr;
   }
   take_merged(packet);
 }
@@ -83,28 +87,29 @@ void FlowStats::finish() {
   // Of those that are left, the packet they were put into had ended before.
   for (const auto& [into, merged] : merged_) add(kNoFlow, merged);
   merged_.clear();
-  for (const auto& [id, sent] : told_) add_told(id, sent);
+  for (const auto& [id, told] : told_) add_told(id, told);
   told_.clear();
 }
 
-void FlowStats::add_told(FlowId id, const FlowRow& sent) {
-  FlowRow& row = this->row(id < is_end_.size() && is_end_[id] ? id : kNoFlow, sent.first);
-  if (&row != &others_ && row.owner == 0) row.owner = sent.owner;
-  seen_at(row, sent.last);
-  row.sent.add(sent.sent);
-  row.retransmits += sent.retransmits;
-  row.dropped += sent.dropped;
+void FlowStats::add_told(FlowId id, const FlowRow& told) {
+  FlowRow& row = this->row(id < is_end_.size() && is_end_[id] ? id : kNoFlow, told.first);
+  if (&row != &others_ && row.owner == 0) row.owner = told.owner;
+  seen_at(row, told.last);
+  row.received.add(told.received);
+  row.sent.add(told.sent);
+  row.retransmits += told.retransmits;
+  row.dropped += told.dropped;
 }
 
-void FlowStats::add(const Leg& leg) {
+void FlowStats::add(const Leg& leg, FlowId other_end) {
   if (add_merged(leg)) return;
-  FlowRow& row = this->row(leg);
+  FlowRow& row = this->row(leg, other_end);
   FlowDirection& direction = leg.direction == LegDirection::rx ? row.received : row.sent;
   ++direction.packets;
   direction.bytes += leg.len;
   if (leg.retransmit) ++row.retransmits;
   if (leg.outcome == Outcome::dropped) ++row.dropped;
-  if (leg.pid != 0 && &row != &others_) row.owner = leg.pid;
+  if (leg.pid != 0 && &row != &others_ && (row.owner == 0 || uses(leg))) row.owner = leg.pid;
 }
 
 void FlowStats::on(const EventHeader& header, const TcpProbeWindows& event) {

@@ -32,7 +32,7 @@ struct FlowRow {
   std::uint64_t dropped = 0;
   Nanoseconds first = 0;
   Nanoseconds last = 0;
-  Pid owner = 0;  // who sent or read last
+  Pid owner = 0;  // who read, or sent in a call, last
   // At every tcp_probe:
   Values cwnd;     // segments
   Values srtt;     // microseconds
@@ -87,14 +87,13 @@ class FlowStats : public PacketSink {
   static constexpr std::size_t kMaxMerged = 65536;  // packets that others were put into
 
   FlowRow& row(FlowId id, Nanoseconds time);
-  FlowRow& row(const Leg& leg);
-  FlowId told_by_receiver(const Leg& leg);
+  FlowRow& row(const Leg& leg, FlowId other_end);
   [[gnu::noinline]] FlowRow& other_row(FlowId id);
-  void add(const Leg& leg);
+  void add(const Leg& leg, FlowId other_end);
   bool add_merged(const Leg& leg);
   void take_merged(const Packet& into);
   void add(FlowId id, const Merged& merged);
-  void add_told(FlowId id, const FlowRow& sent);
+  void add_told(FlowId id, const FlowRow& told);
 
   Flows& flows_;
   std::function<void(const FlowSample&)> sample_;
@@ -104,9 +103,9 @@ class FlowStats : public PacketSink {
   std::vector<bool> is_other_;  // by FlowId
   std::uint64_t other_flows_ = 0;
   std::vector<bool> is_end_;  // by FlowId: a tcp_probe named it
-  // What was sent by who did not tell for which connection, to a receiver on this machine who did.
-  // It is of that one when it has such an end here: on the way its addresses may have been
-  // translated.
+  // What one end of a connection had not told of, and the other one, on this machine too, had: by
+  // the id of the former. It is of that one when there is such an end here: on the way addresses
+  // may be translated.
   boost::unordered_flat_map<FlowId, FlowRow> told_;
   boost::unordered_flat_map<std::uint64_t, Merged> merged_;  // by id of what they were put into
 };

@@ -3,9 +3,22 @@
 #include "track/context.h"
 
 namespace skbtrail::track {
+namespace {
+
+// Sockets that are connected at once; more are as those whose connection nobody saw begin.
+constexpr std::size_t kMaxEstablished = 65536;
+
+// What is sent behind that is a FIN or a reset.
+bool closes(const InetSockSetState& event) {
+  return event.newstate == kTcpFinWait1 || event.newstate == kTcpLastAck ||
+         event.newstate == kTcpClose;
+}
+
+}  // namespace
 
 void Origins::sent(const EventHeader& header, Task& task, LiveLeg& leg) {
   leg.pid = header.pid;
+  leg.flow = task.closing;
   if (!task.in_call) return;
   leg.call = task.call;
   leg.stages.set(Stage::send, task.call_entered);
@@ -86,7 +99,20 @@ void Origins::name_sent(Task& task, FlowId flow) {
   }
 }
 
+void Origins::state_changed(const EventHeader& header, Task& task, const InetSockSetState& event) {
+  if (event.protocol != kProtocolTcp) return;
+  if (event.newstate == kTcpClose) established_.erase(event.skaddr);
+  if (event.newstate == kTcpEstablished) {
+    const FlowId flow = flow_of(flows_, event);
+    if (established_.size() < kMaxEstablished) established_[event.skaddr] = flow;
+    if (!in_task(header)) works_on(header.cpu, flow);
+  } else if (closes(event) && in_task(header)) {
+    task.closing = flow_of(flows_, event);
+  }
+}
+
 void Origins::on_loss(CpuId id) {
+  established_.clear();
   cpus_[id].queued[0] = cpus_[id].queued[1] = LegRef();
   moves_on(id);
 }

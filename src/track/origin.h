@@ -1,15 +1,23 @@
 // Whose a sent packet is.
 //
 // In a task it is the task's, and of the call that sends it; which socket that was the call's end
-// tells (sock_send_length), behind all its packets. In a softirq it is the answer to what its CPU
-// received last, as tcp_probe told, as long as nothing else was taken up since: a batch is received
-// whole, and then worked on packet by packet, of which some have no tcp_probe. Those show by what
-// comes behind their answers: a SYN, or what TIME_WAIT or a closed port answers, is freed
-// (consume_skb(), kfree_skb() in tcp_rcv_state_process() and tcp_v4_rcv(), net/ipv4, 6.1 to 6.18),
-// or the state of its connection changes. The last packet that was sent before that may be its
-// answer: then it is nobody's.
+// tells (sock_send_length), behind all its packets, or, of what closes a connection, the change of
+// its state before that (__tcp_close() calls tcp_close_state() or tcp_set_state(), and then
+// tcp_send_fin() or tcp_send_active_reset(), net/ipv4/tcp.c, 5.4 to 6.18). In a softirq it is the
+// answer to what its CPU received last, as tcp_probe told, as long as nothing else was taken up
+// since: a batch is received whole, and then worked on packet by packet, of which some have no
+// tcp_probe. Those show by what comes behind their answers: a SYN, or what TIME_WAIT or a closed
+// port answers, is freed (consume_skb(), kfree_skb() in tcp_rcv_state_process() and tcp_v4_rcv(),
+// net/ipv4, 6.1 to 6.18), or the state of its connection changes. The last packet that was sent
+// before that may be its answer: then it is nobody's.
+//
+// Which connection a socket is tcp_probe tells, when it has received something. What it sends
+// before that is of the one that inet_sock_set_state named when it was established.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include "event/sock.h"
 #include "event/tcp.h"
 #include "skbtrail/event.h"
 #include "track/flow.h"
@@ -35,6 +43,14 @@ class Origins {
   void name_sent(Task& task, FlowId flow);
   // Nobody will tell any more.
   void release_sent(Task& task);
+
+  // Of a connection, in that task, or on top of it.
+  void state_changed(const EventHeader& header, Task& task, const InetSockSetState& event);
+  // That was seen to be established; kNoFlow when it was not.
+  FlowId established(SockAddr sk) const {
+    const auto found = established_.find(sk);
+    return found == established_.end() ? kNoFlow : found->second;
+  }
 
   // A packet leaves in a softirq.
   void answers(CpuId id, LiveLeg& leg);
@@ -67,6 +83,7 @@ class Origins {
   LegTable& legs_;
   Flows& flows_;
   PerCpu<Cpu> cpus_;
+  boost::unordered_flat_map<SockAddr, FlowId> established_;
 };
 
 }  // namespace skbtrail::track

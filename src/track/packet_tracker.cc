@@ -339,7 +339,7 @@ void PacketTracker::on(const EventHeader& header, const InetSockSetState& event)
   if (has_no_probe) origins_.done_with_another(header.cpu);
   receiver_.state_changed(header, event, delivery_.connection(event.skaddr),
                           delivery_.call_begun(header));
-  delivery_.closed(header, event, comms_.name(header.pid));
+  delivery_.state_changed(header, event, comms_.name(header.pid));
 }
 
 // ------------------------------------------------------------------------------ tasks

@@ -1,0 +1,165 @@
+// Which connection a packet is of before its socket has received anything, and when it has closed.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+
+#include "track/delivery_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+class ConnectionNames : public DeliveryScript {
+ protected:
+  static constexpr std::array<std::uint8_t, 16> kHere{0, 0, 0,    0,    0,   0, 0, 0,
+                                                      0, 0, 0xff, 0xff, 192, 0, 2, 1};
+  static constexpr std::array<std::uint8_t, 16> kThere{0, 0, 0,    0,    0,   0, 0, 0,
+                                                       0, 0, 0xff, 0xff, 192, 0, 2, 2};
+
+  void change(const EventHeader& header, std::int32_t from, std::int32_t to) {
+    tracker.on(header, InetSockSetState{kSocket, from, to, kTcp, 80, 4000, kHere, kThere});
+  }
+  // By a softirq that has received the last segment of the handshake.
+  void establish(Nanoseconds time) {
+    stack(time, skb(1), 0);
+    change(at(time + 1), kTcpSynSent, kTcpEstablished);
+  }
+  void send(const EventHeader& header, std::uint64_t number) {
+    NetDevQueue event;
+    event.skbaddr = skb(number);
+    event.device = "eth0";
+    event.len = 100;
+    tracker.on(header, event);
+  }
+  void sent(Nanoseconds time) {
+    SockSendLength event;
+    event.sk = kSocket;
+    event.protocol = kTcp;
+    tracker.on(reader(time), event);
+  }
+  static sockaddr_in6 sockaddr(std::span<const std::uint8_t> address, std::uint16_t port) {
+    sockaddr_in6 result{};
+    result.sin6_family = AF_INET6;
+    result.sin6_port = htons(port);
+    std::copy(address.begin(), address.end(), result.sin6_addr.s6_addr);
+    return result;
+  }
+  static std::span<const std::uint8_t> bytes(const sockaddr_in6& address) {
+    return {reinterpret_cast<const std::uint8_t*>(&address), sizeof address};
+  }
+  std::string flow(std::uint64_t id) { return flows.name(leg(id).flow, leg(id).direction); }
+
+  static constexpr const char* kOut = "192.0.2.1:80>192.0.2.2:4000";
+  static constexpr const char* kIn = "192.0.2.2:4000>192.0.2.1:80";
+};
+
+TEST_F(ConnectionNames, what_is_sent_first_is_of_the_connection_that_was_established) {
+  establish(100);
+  enter(200, "sendto");
+  send(reader(210), 5);
+  sent(220);
+  exit(230, 50);
+  tracker.finish();
+  EXPECT_EQ(flow(2), kOut);
+}
+
+TEST_F(ConnectionNames, the_handshake_is_acknowledged_for_it) {
+  establish(100);
+  send(at(105), 5);
+  tracker.finish();
+  EXPECT_EQ(flow(2), kOut);
+}
+
+TEST_F(ConnectionNames, a_packet_behind_the_handshake_is_answered_for_another) {
+  establish(100);
+  stack(110, skb(2), 0);
+  send(at(115), 5);
+  tracker.finish();
+  EXPECT_EQ(flow(3), "");
+}
+
+TEST_F(ConnectionNames, data_that_opened_it_is_of_it) {
+  stack(100, skb(1), 70);
+  change(at(101), kTcpSynRecv, kTcpEstablished);
+  read(200, skb(1), 70);
+  tracker.finish();
+  EXPECT_EQ(flow(1), kIn);
+}
+
+TEST_F(ConnectionNames, whoever_has_the_socket_later_is_of_another) {
+  establish(100);
+  change(at(150), kTcpFinWait2, kTcpClose);
+  enter(200, "sendto");
+  send(reader(210), 5);
+  sent(220);
+  exit(230, 50);
+  tracker.finish();
+  EXPECT_EQ(flow(2), "");
+}
+
+// The socket may have been closed, and another connection have it.
+TEST_F(ConnectionNames, nothing_is_known_of_a_connection_that_a_gap_may_have_ended) {
+  establish(100);
+  tracker.on_loss({0, 110, 120, 5});
+  enter(200, "sendto");
+  send(reader(210), 5);
+  sent(220);
+  exit(230, 50);
+  tracker.finish();
+  EXPECT_EQ(flow(2), "");
+}
+
+TEST_F(ConnectionNames, what_closes_a_connection_is_of_it) {
+  enter(100, "close");
+  change(reader(110), kTcpEstablished, kTcpFinWait1);
+  send(reader(120), 5);
+  exit(130, 0);
+  send(reader(140), 6);  // by a call that was not recorded
+  tracker.finish();
+  EXPECT_EQ(flow(1), kOut);
+  EXPECT_EQ(flow(2), "");
+}
+
+TEST_F(ConnectionNames, a_call_does_not_close_what_one_before_it_has_closed) {
+  change(reader(110), kTcpEstablished, kTcpFinWait1);  // by a call that was not recorded
+  enter(200, "sendto");
+  send(reader(210), 6);
+  exit(230, 50);
+  tracker.finish();
+  EXPECT_EQ(flow(1), "");
+}
+
+// Outside any call that was recorded.
+TEST_F(ConnectionNames, who_exits_closes_one_until_it_sleeps) {
+  change(reader(110), kTcpEstablished, kTcpClose);
+  send(reader(120), 5);
+  switched(130, kReader, kSleeps, 0);
+  switched(140, 0, 0, kReader);
+  send(reader(150), 6);
+  tracker.finish();
+  EXPECT_EQ(flow(1), kOut);
+  EXPECT_EQ(flow(2), "");
+}
+
+// Where no sock_recv_length tells of which socket it has read: before 6.3.
+TEST_F(ConnectionNames, who_reads_acknowledges_what_it_has_read) {
+  stack(100, skb(1), 100);
+  TcpProbe event = probe(skb(1), 100);
+  const sockaddr_in6 here = sockaddr(kHere, 80), there = sockaddr(kThere, 4000);
+  event.saddr = bytes(here);
+  event.daddr = bytes(there);
+  tracker.on(at(101), event);
+  enter(200);
+  copy(210, skb(1), 100);
+  tracker.on(reader(220), TcpRcvSpaceAdjust{kSocket, 0});
+  send(reader(230), 5);
+  exit(240, 100);
+  tracker.finish();
+  EXPECT_EQ(flow(2), kOut);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
