@@ -36,7 +36,8 @@ FlowRow& FlowStats::row(FlowId id, Nanoseconds time) {
 FlowRow& FlowStats::row(const Leg& leg, FlowId other_end) {
   if (leg.flow != kNoFlow || other_end == kNoFlow) return row(leg.flow, leg.birth);
   const FlowId told = flows_.reversed(other_end);
-  if (told == kNoFlow || told_.size() >= most_rows_) return row(kNoFlow, leg.birth);
+  const bool has_room = told_.size() < most_rows_ || told_.contains(told);
+  if (told == kNoFlow || !has_room) return row(kNoFlow, leg.birth);
   FlowRow& row = told_[told];
   seen_at(row, leg.birth);
   return row;

@@ -36,15 +36,19 @@ class FlowStatsTest : public testing::Test {
   }
   // Of a connection that only the receiver names, who is on this machine too.
   void sent_to(FlowId receiver, Nanoseconds birth, std::uint32_t len) {
+    sent_to(receiver, birth, len, stats);
+  }
+  static void sent_to(FlowId receiver, Nanoseconds birth, std::uint32_t len, FlowStats& its_stats) {
     Leg out = received(kNoFlow, birth, len, Outcome::transmitted);
     out.direction = LegDirection::tx;
     out.pid = 7;
     const Leg in = received(receiver, birth + 1, len, Outcome::delivered);
     out.next = &in;
-    stats.packet({1, 0, &out});
+    its_stats.packet({1, 0, &out});
   }
   // The socket of this end receives a segment.
-  void probed(FlowId end, Nanoseconds time) {
+  void probed(FlowId end, Nanoseconds time) { probed(end, time, stats); }
+  void probed(FlowId end, Nanoseconds time, FlowStats& its_stats) {
     const auto sockaddr = [](const Endpoint& endpoint) {
       sockaddr_in6 address{};
       address.sin6_family = AF_INET6;
@@ -60,7 +64,7 @@ class FlowStatsTest : public testing::Test {
     TcpProbeWindows event;
     event.saddr = bytes(local);
     event.daddr = bytes(remote);
-    stats.on(EventHeader{time, 0, 7, 0}, event);
+    its_stats.on(EventHeader{time, 0, 7, 0}, event);
   }
   FlowDirection of(FlowId flow) const {
     return flow < stats.rows().size() ? stats.rows()[flow].received : FlowDirection();
@@ -116,6 +120,19 @@ TEST_F(FlowStatsTest, what_was_sent_is_of_the_connection_that_its_receiver_names
   EXPECT_EQ(row.last, 200U);
   EXPECT_EQ(row.owner, 7);
   EXPECT_EQ(of(receiver).packets, 2U);
+}
+
+TEST_F(FlowStatsTest, beyond_its_limit_those_that_receivers_name_first_are_kept) {
+  FlowStats few(flows, nullptr, 1);
+  const FlowId sender = flows.id(connection(1));
+  const FlowId other = flows.id(connection(2));
+  sent_to(flows.reversed(sender), 100, 66, few);
+  sent_to(flows.reversed(other), 110, 66, few);
+  sent_to(flows.reversed(sender), 120, 66, few);
+  probed(sender, 150, few);
+  few.finish();
+  EXPECT_EQ(few.rows()[sender].sent.packets, 2U);
+  EXPECT_EQ(few.rows()[kNoFlow].sent.packets, 1U);
 }
 
 // Its addresses were translated on the way: no socket here has these.
