@@ -46,7 +46,7 @@ bool is_splice(std::string_view call) {
 void Delivery::forget_doings(Task& task) {
   settle(task.acked);
   reads_.returned(task, 0);
-  task.closing = kNoFlow;
+  task.turned = kNoFlow;
   origins_.release_sent(task);
   task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
@@ -580,7 +580,7 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
     return tasks_.forget(event.prev_pid);
   }
   Task& leaving = task(event.prev_pid);
-  leaving.closing = kNoFlow;
+  leaving.turned = kNoFlow;
   const bool waits = !still_runnable(event.prev_state);
   if (waits) settle(leaving.acked);  // who is preempted may still be at it
   leaving.leaves_cpu(header.time, waits);
@@ -601,7 +601,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
   task.call_entered = header.time;
   task.in_call = task.called = task.makes_calls = sees_calls_ = true;
   task.woken_early_at = 0;
-  task.closing = kNoFlow;
+  task.turned = kNoFlow;
   task.peeking = call.peeks;
   task.discarding = call.discards && !call.peeks;
   task.adjusted_socket = 0;
@@ -627,7 +627,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   task.call = {};
   task.call_entered = 0;
   task.woken_early_at = 0;
-  task.closing = kNoFlow;
+  task.turned = kNoFlow;
 }
 
 // ------------------------------------------------------------------------------ what is known

@@ -8,17 +8,17 @@ namespace {
 // Sockets that are connected at once; more are as those whose connection nobody saw begin.
 constexpr std::size_t kMaxEstablished = 65536;
 
-// What is sent behind that is a FIN or a reset.
-bool closes(const InetSockSetState& event) {
-  return event.newstate == kTcpFinWait1 || event.newstate == kTcpLastAck ||
-         event.newstate == kTcpClose;
+// What a task sends behind that acknowledges a handshake, or is a FIN or a reset.
+bool is_its_own_doing(const InetSockSetState& event) {
+  return event.oldstate == kTcpSynSent || event.newstate == kTcpFinWait1 ||
+         event.newstate == kTcpLastAck || event.newstate == kTcpClose;
 }
 
 }  // namespace
 
 void Origins::sent(const EventHeader& header, Task& task, LiveLeg& leg) {
   leg.pid = header.pid;
-  leg.flow = task.closing;
+  leg.flow = task.turned;
   if (!task.in_call) return;
   leg.call = task.call;
   leg.stages.set(Stage::send, task.call_entered);
@@ -101,14 +101,13 @@ void Origins::name_sent(Task& task, FlowId flow) {
 
 void Origins::state_changed(const EventHeader& header, Task& task, const InetSockSetState& event) {
   if (event.protocol != kProtocolTcp) return;
+  const bool is_established = event.newstate == kTcpEstablished;
   if (event.newstate == kTcpClose) established_.erase(event.skaddr);
-  if (event.newstate == kTcpEstablished) {
-    const FlowId flow = flow_of(flows_, event);
-    if (established_.size() < kMaxEstablished) established_[event.skaddr] = flow;
-    if (!in_task(header)) works_on(header.cpu, flow);
-  } else if (closes(event) && in_task(header)) {
-    task.closing = flow_of(flows_, event);
+  if (is_established && established_.size() < kMaxEstablished) {
+    established_[event.skaddr] = flow_of(flows_, event);
   }
+  if (is_established && !in_task(header)) works_on(header.cpu, flow_of(flows_, event));
+  if (is_its_own_doing(event) && in_task(header)) task.turned = flow_of(flows_, event);
 }
 
 void Origins::on_loss(CpuId id) {

@@ -1,15 +1,18 @@
 // Whose a sent packet is.
 //
 // In a task it is the task's, and of the call that sends it; which socket that was the call's end
-// tells (sock_send_length), behind all its packets, or, of what closes a connection, the change of
-// its state before that (__tcp_close() calls tcp_close_state() or tcp_set_state(), and then
-// tcp_send_fin() or tcp_send_active_reset(), net/ipv4/tcp.c, 5.4 to 6.18). In a softirq it is the
-// answer to what its CPU received last, as tcp_probe told, as long as nothing else was taken up
-// since: a batch is received whole, and then worked on packet by packet, of which some have no
-// tcp_probe. Those show by what comes behind their answers: a SYN, or what TIME_WAIT or a closed
-// port answers, is freed (consume_skb(), kfree_skb() in tcp_rcv_state_process() and tcp_v4_rcv(),
-// net/ipv4, 6.1 to 6.18), or the state of its connection changes. The last packet that was sent
-// before that may be its answer: then it is nobody's.
+// tells (sock_send_length), behind all its packets, or, of what opens or closes a connection, the
+// change of its state before that (tcp_rcv_synsent_state_process() calls tcp_finish_connect() and
+// tcp_send_ack(), net/ipv4/tcp_input.c, from the backlog too; __tcp_close() calls tcp_close_state()
+// or tcp_set_state(), and then tcp_send_fin() or tcp_send_active_reset(), net/ipv4/tcp.c, 5.4 to
+// 6.18).
+//
+// In a softirq it is the answer to what its CPU received last, as tcp_probe told, as long as
+// nothing else was taken up since: a batch is received whole, and then worked on packet by packet,
+// of which some have no tcp_probe. Those show by what comes behind their answers: a SYN, or what
+// TIME_WAIT or a closed port answers, is freed (consume_skb(), kfree_skb() in
+// tcp_rcv_state_process() and tcp_v4_rcv(), net/ipv4, 6.1 to 6.18), or the state of its connection
+// changes. The last packet that was sent before that may be its answer: then it is nobody's.
 //
 // Which connection a socket is tcp_probe tells, when it has received something. What it sends
 // before that is of the one that inet_sock_set_state named when it was established.

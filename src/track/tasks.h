@@ -73,7 +73,7 @@ struct Task {
   std::vector<PendingCopy> copies;
   std::vector<LegRef> read;  // delivered, until the call returns
   std::vector<LegRef> sent;  // sent by this call, until its socket is known
-  FlowId closing = kNoFlow;  // the connection that it has ended, until it does something else
+  FlowId turned = kNoFlow;   // the connection that it has just opened or closed
 
   // What waits for longest, of so many: visit(leg) of each, and they wait no longer.
   template <class Visit>

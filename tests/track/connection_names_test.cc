@@ -73,6 +73,28 @@ TEST_F(ConnectionNames, the_handshake_is_acknowledged_for_it) {
   EXPECT_EQ(flow(2), kOut);
 }
 
+// The segment had waited in the socket's backlog.
+TEST_F(ConnectionNames, so_it_is_by_the_task_that_connects) {
+  enter(100, "connect");
+  send(reader(110), 5);
+  change(reader(120), kTcpSynSent, kTcpEstablished);
+  send(reader(130), 6);
+  exit(140, 0);
+  tracker.finish();
+  EXPECT_EQ(flow(1), "");
+  EXPECT_EQ(flow(2), kOut);
+}
+
+// A listener's backlog has segments of several.
+TEST_F(ConnectionNames, who_accepts_may_answer_others) {
+  enter(100, "accept4");
+  change(reader(120), kTcpSynRecv, kTcpEstablished);
+  send(reader(130), 6);
+  exit(140, 0);
+  tracker.finish();
+  EXPECT_EQ(flow(1), "");
+}
+
 TEST_F(ConnectionNames, a_packet_behind_the_handshake_is_answered_for_another) {
   establish(100);
   stack(110, skb(2), 0);
