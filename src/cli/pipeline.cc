@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/printable.h"
 #include "cli/exit_status.h"
+#include "event/probe.h"
 #include "event/syscall.h"
 #include "tracedat/text.h"
 
@@ -151,6 +152,7 @@ void add_missing(const stream::EventCatalog& catalog,
   // Calls are told by either: a capture with events of single calls was meant to have just those.
   if (!catalog.family(SysEnter::name).empty()) missing.erase("raw_syscalls:sys_enter");
   if (!catalog.family(SysExit::name).empty()) missing.erase("raw_syscalls:sys_exit");
+  if (catalog.find(ProbeTcpTransmit::name) != nullptr) missing.erase("sock:sock_send_length");
   for (const auto& [name, reason] : missing) {
     (reason.empty() ? facts.missing : facts.disabled).push_back(reason.empty() ? name : reason);
   }

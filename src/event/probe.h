@@ -34,6 +34,14 @@ struct ProbeUdpEnqueue {
                                             field("skbaddr", &ProbeUdpEnqueue::skbaddr)};
 };
 
+// __tcp_transmit_skb(sk, ...), net/ipv4/tcp_output.c: a segment of that socket goes to IP, and from
+// there to a device. Only of what a call sends events tell the socket, and only from 6.3 on.
+struct ProbeTcpTransmit {
+  static constexpr EventName name{"skbtrail", "__tcp_transmit_skb"};
+  SockAddr skaddr{};
+  static constexpr auto fields = std::tuple{field("skaddr", &ProbeTcpTransmit::skaddr)};
+};
+
 // skb_gro_receive(p, skb), net/core/gro.c: GRO adds skb to the one it holds.
 struct ProbeSkbGroReceive {
   static constexpr EventName name{"skbtrail", "skb_gro_receive"};

@@ -107,7 +107,7 @@ void write_flows_text(const track::FlowStats& flows, const track::CaptureFacts& 
     if (facts.lacks("sock:sock_send_length")) {
       out.write(
           "# no sock:sock_send_length (Linux 6.3): among these is most of what tasks sent to other "
-          "machines\n");
+          "machines;\n# skbtrail record --probes tells of it\n");
     }
   }
   write_others(flows, out);

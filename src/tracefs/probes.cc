@@ -22,12 +22,13 @@ struct Probe {
   const char* field;
 };
 
-// Signatures: net/ipv4/tcp_input.c, net/ipv4/udp.c, net/core/sock.c, net/core/gro.c; 5.15 to 6.18.
+// Signatures: net/ipv4/tcp_input.c, tcp_output.c, udp.c, net/core/sock.c, gro.c; 5.15 to 6.18.
 constexpr std::array kProbes{
     Probe{"tcp_rcv_established", "skaddr=$arg1:x64 skbaddr=$arg2:x64", "tcp", "tcp_probe",
           "skbaddr"},
     Probe{"sock_def_readable", "skaddr=$arg1:x64", "sock", "sk_data_ready", "skaddr"},
     Probe{"__udp_enqueue_schedule_skb", "skaddr=$arg1:x64 skbaddr=$arg2:x64", "", "", ""},
+    Probe{"__tcp_transmit_skb", "skaddr=$arg1:x64", "", "", ""},
     Probe{"skb_gro_receive", "held=$arg1:x64 skbaddr=$arg2:x64", "", "", ""},
 };
 

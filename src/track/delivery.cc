@@ -571,6 +571,7 @@ void Delivery::waking(const EventHeader& header, Pid pid) {
 void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   cpu(header.cpu).ready = LegRef();
   forget_answer(cpu(header.cpu).answer[0]);
+  origins_.transmits_no_more(header.cpu, 0);
   if (event.next_pid != 0) task(event.next_pid).runs(header.time);
   if (event.prev_pid == 0) return;
   if (is_dead(event.prev_state)) {
@@ -610,6 +611,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
 void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   cpu(header.cpu).ready = LegRef();
   forget_answer(cpu(header.cpu).answer[0]);
+  origins_.transmits_no_more(header.cpu, 0);
   Task& task = this->task(header);
   settle(task.acked);
   if (task.peeking) forget_peeked(task);

@@ -1,12 +1,16 @@
 #include "track/origin.h"
 
-#include "track/context.h"
+#include <utility>
+
+#include "track/tcp_headers.h"
 
 namespace skbtrail::track {
 namespace {
 
 // Sockets that are connected at once; more are as those whose connection nobody saw begin.
 constexpr std::size_t kMaxEstablished = 65536;
+
+constexpr std::uint32_t kEthernetHeader = 14;
 
 // What a task sends behind that acknowledges a handshake, or is a FIN or a reset.
 bool is_its_own_doing(const InetSockSetState& event) {
@@ -29,7 +33,13 @@ void Origins::sent(const EventHeader& header, Task& task, LiveLeg& leg) {
 }
 
 void Origins::queued(const EventHeader& header, LiveLeg& leg) {
-  cpus_[header.cpu].queued[level(header)] = &leg;
+  Cpu& cpu = cpus_[header.cpu];
+  cpu.queued[level(header)] = &leg;
+  const FlowId flow = std::exchange(cpu.transmits[level(header)], kNoFlow);
+  // The segment may wait for the answer to an ARP request, which is shorter.
+  if (flow == kNoFlow || leg.len < kEthernetHeader + kLeastTcpHeaders) return;
+  leg.flow = flow;
+  cpu.answer = LegRef();  // whatever it answers
 }
 
 void Origins::answers(CpuId id, LiveLeg& leg) {
@@ -114,6 +124,7 @@ void Origins::on_loss(CpuId id) {
   established_.clear();
   cpus_[id].queued[0] = cpus_[id].queued[1] = LegRef();
   moves_on(id);
+  transmits_no_more(id, 0);
 }
 
 }  // namespace skbtrail::track

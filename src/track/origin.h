@@ -23,6 +23,7 @@
 #include "event/sock.h"
 #include "event/tcp.h"
 #include "skbtrail/event.h"
+#include "track/context.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
 #include "track/per_cpu.h"
@@ -34,11 +35,20 @@ class Origins {
  public:
   Origins(LegTable& legs, Flows& flows) : legs_(legs), flows_(flows) {}
 
+  // A segment of that connection goes to IP.
+  void transmits(const EventHeader& header, FlowId flow) {
+    cpus_[header.cpu].transmits[level(header)] = flow;
+  }
   // A packet was queued to a device.
   void queued(const EventHeader& header, LiveLeg& leg);
   // It was a retransmission: __tcp_retransmit_skb() (net/ipv4/tcp_output.c, 4.16 to 6.18) says so
   // when tcp_transmit_skb() has returned, so it is the last that its CPU queued in this context.
   void retransmitted(const EventHeader& header, const TcpRetransmitSkb& event);
+
+  // The CPU has done something else since, in a task or in a softirq: it did not come to a device.
+  void transmits_no_more(CpuId id, std::size_t its_level) {
+    cpus_[id].transmits[its_level] = kNoFlow;
+  }
 
   // A packet leaves in a task's name.
   void sent(const EventHeader& header, Task& task, LiveLeg& leg);
@@ -70,15 +80,19 @@ class Origins {
   // ... has worked on one: what it sent last may have been for that, ...
   [[gnu::noinline]] void done_with_another(CpuId id);
   // ... and receives the next.
-  void moves_on(CpuId id) { cpus_[id].probed = kNoFlow; }
+  void moves_on(CpuId id) {
+    cpus_[id].probed = kNoFlow;
+    transmits_no_more(id, 1);
+  }
   void on_loss(CpuId id);
 
  private:
   struct Cpu {
-    LegRef queued[2];           // the last one, by level()
-    FlowId probed = kNoFlow;    // of the last tcp_probe in a softirq
-    bool took_another = false;  // since then
-    LegRef answer;              // the last packet that got that flow; null before one has
+    LegRef queued[2];                          // the last one, by level()
+    FlowId transmits[2] = {kNoFlow, kNoFlow};  // of a segment on its way to a device, by level()
+    FlowId probed = kNoFlow;                   // of the last tcp_probe in a softirq
+    bool took_another = false;                 // since then
+    LegRef answer;  // the last packet that got that flow; null before one has
   };
 
   [[gnu::noinline]] void release_older(Task& task);

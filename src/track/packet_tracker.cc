@@ -74,6 +74,7 @@ void PacketTracker::subscribe(stream::Dispatcher& dispatcher) {
   dispatcher.subscribe_if_there<ProbeSockDefReadable>(*this);
   dispatcher.subscribe_if_there<ProbeUdpEnqueue>(*this);
   dispatcher.subscribe_if_there<ProbeSkbGroReceive>(*this);
+  dispatcher.subscribe_if_there<ProbeTcpTransmit>(*this);
   if (has_waking_) {
     dispatcher.subscribe<SchedWaking>(*this);
   } else {
@@ -316,6 +317,9 @@ void PacketTracker::on(const EventHeader& header, const ProbeUdpEnqueue& event) 
 }
 void PacketTracker::on(const EventHeader& header, const ProbeSkbGroReceive& event) {
   receiver_.gro_received(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const ProbeTcpTransmit& event) {
+  origins_.transmits(header, delivery_.connection(event.skaddr).flow);
 }
 
 void PacketTracker::on(const EventHeader& header, const SkbCopyDatagramIovec& event) {

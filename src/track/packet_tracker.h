@@ -89,6 +89,7 @@ class PacketTracker {
   void on(const EventHeader&, const ProbeSockDefReadable&);
   void on(const EventHeader&, const ProbeUdpEnqueue&);
   void on(const EventHeader&, const ProbeSkbGroReceive&);
+  void on(const EventHeader&, const ProbeTcpTransmit&);
   void on(const EventHeader&, const SchedWaking&);
   void on(const EventHeader&, const SchedWakeup&);
   void on(const EventHeader&, const SchedSwitch&);

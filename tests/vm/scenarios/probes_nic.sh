@@ -37,6 +37,15 @@ share() {
   at_least 1 "$all" "$1: packets"
   at_least $((all * 995)) $(((good + $(missed_probes)) * 1000)) "$1: $good of $all packets, in thousandths"
 }
+# What __tcp_transmit_skb() was called for is of a connection, but for a SYN of each.
+segments_have_a_connection() {
+  local segments sent
+  segments=$(event_count skbtrail:__tcp_transmit_skb)
+  sent=$("$skbtrail" flows --format json "$results/skbtrail.dat" 2>/dev/null |
+    jq '[.flows[].sent.packets] | add // 0')
+  at_least $((segments - $(delta cl.snmp Tcp ActiveOpens))) "$sent" 'segments of known connections'
+  at_most $((segments + $(missed_probes))) "$sent" 'segments of known connections'
+}
 check() {
   diff "$results/kprobes.before" "$results/kprobes.after" >"$results/kprobes.diff" ||
     wrong "kprobe events are not as before: $results/kprobes.diff"
@@ -56,6 +65,7 @@ check() {
       | .[] | .stages.proto as $proto | . + {coalesced: ($shared | index([$proto]) != null)}' \
       >"$results/packets.json"
   at_least 1 "$(event_count skbtrail:skb_gro_receive)" 'calls of skb_gro_receive'
+  segments_have_a_connection
   at_least 1 "$(event_count skbtrail:__udp_enqueue_schedule_skb)" 'datagrams to sockets'
   share 'all stages' '.stages | has("softirq") and has("stack") and has("ready") and has("copy") and has("return")' \
     '.outcome == "delivered"'
