@@ -220,10 +220,11 @@ TEST_F(Record, one_process_alone) {
 }
 
 TEST_F(Record, lost_events_are_counted_and_strict_says_so) {
-  const std::vector<std::string> storm{"dd",   "if=/dev/zero", "of=" + (folder_ / "zeros").string(),
-                                       "bs=1", "count=200000", "status=none"};
+  // While it stands still, who records cannot keep up.
+  const std::string storm = "kill -STOP $PPID; dd if=/dev/zero of=" + (folder_ / "zeros").string() +
+                            " bs=1 count=200000 status=none; kill -CONT $PPID";
   const RunResult result =
-      record({"-e", "raw_syscalls:*", "--buffer-size", "64", "--strict"}, storm);
+      record({"-e", "raw_syscalls:*", "--buffer-size", "64", "--strict"}, {"bash", "-c", storm});
   EXPECT_EQ(result.status, 6) << result.err;
   const std::uint64_t events = number_after(result.err, "events");
   const Found found = find_in(file_);
