@@ -89,8 +89,7 @@ FlowId flow_of(Flows& flows, const TcpProbe& event) {
 
 FlowId flow_of(Flows& flows, const InetSockSetState& event) {
   if (event.sport == 0 || event.dport == 0) return kNoFlow;
-  return flows.id(
-      {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)});
+  return flows.id(key_v6(event));
 }
 
 std::string Flows::name(FlowId id, LegDirection direction) const {

@@ -35,6 +35,12 @@ struct FlowKey {
   auto operator<=>(const FlowKey&) const = default;
 };
 
+// From an event that has both as endpoint_v6() wants them.
+template <class Event>
+FlowKey key_v6(const Event& event) {
+  return {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)};
+}
+
 // Another thread may ask for the key or the name of an id that it was told of.
 //
 // An id stands in packets and sockets, and its name is printed when the packet has ended, by

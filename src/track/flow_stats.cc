@@ -140,9 +140,7 @@ void FlowStats::on(const EventHeader& header, const TcpSendReset& event) {
 }
 
 void FlowStats::on(const EventHeader& header, const TcpReceiveReset& event) {
-  const FlowKey key{endpoint_v6(event.saddr_v6, event.sport),
-                    endpoint_v6(event.daddr_v6, event.dport)};
-  ++row(flows_.id(key), header.time).resets_received;
+  ++row(flows_.id(key_v6(event)), header.time).resets_received;
 }
 
 }  // namespace skbtrail::track

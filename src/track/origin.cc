@@ -83,8 +83,7 @@ void Origins::retransmitted(const EventHeader& header, const TcpRetransmitSkb& e
   const bool is_its_clone = behind > 0 && behind < kFarthestClone;
   if (is_its_clone && legs_.gaps() == 0) leg->repeats = leg->tx.before;
   // By its addresses: before 6.12 sockets are known by their cookies, which it does not have.
-  leg->flow = flows_.id(
-      {endpoint_v6(event.saddr_v6, event.sport), endpoint_v6(event.daddr_v6, event.dport)});
+  leg->flow = flows_.id(key_v6(event));
 }
 
 void Origins::release_older(Task& task) {
