@@ -34,12 +34,15 @@ struct ProbeUdpEnqueue {
                                             field("skbaddr", &ProbeUdpEnqueue::skbaddr)};
 };
 
-// __tcp_transmit_skb(sk, ...), net/ipv4/tcp_output.c: a segment of that socket goes to IP, and from
-// there to a device. Only of what a call sends events tell the socket, and only from 6.3 on.
+// __tcp_transmit_skb(sk, skb, ...), net/ipv4/tcp_output.c: a segment of that socket goes to IP, skb
+// or a clone of it, and from there to a device. Only of what a call sends events tell the socket,
+// and only from 6.3 on.
 struct ProbeTcpTransmit {
   static constexpr EventName name{"skbtrail", "__tcp_transmit_skb"};
   SockAddr skaddr{};
-  static constexpr auto fields = std::tuple{field("skaddr", &ProbeTcpTransmit::skaddr)};
+  SkbAddr skbaddr{};
+  static constexpr auto fields = std::tuple{field("skaddr", &ProbeTcpTransmit::skaddr),
+                                            field("skbaddr", &ProbeTcpTransmit::skbaddr)};
 };
 
 // skb_gro_receive(p, skb), net/core/gro.c: GRO adds skb to the one it holds.

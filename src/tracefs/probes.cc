@@ -28,7 +28,7 @@ constexpr std::array kProbes{
           "skbaddr"},
     Probe{"sock_def_readable", "skaddr=$arg1:x64", "sock", "sk_data_ready", "skaddr"},
     Probe{"__udp_enqueue_schedule_skb", "skaddr=$arg1:x64 skbaddr=$arg2:x64", "", "", ""},
-    Probe{"__tcp_transmit_skb", "skaddr=$arg1:x64", "", "", ""},
+    Probe{"__tcp_transmit_skb", "skaddr=$arg1:x64 skbaddr=$arg2:x64", "", "", ""},
     Probe{"skb_gro_receive", "held=$arg1:x64 skbaddr=$arg2:x64", "", "", ""},
 };
 

@@ -2,15 +2,20 @@
 
 #include <utility>
 
-#include "track/tcp_headers.h"
-
 namespace skbtrail::track {
 namespace {
 
 // Sockets that are connected at once; more are as those whose connection nobody saw begin.
 constexpr std::size_t kMaxEstablished = 65536;
 
-constexpr std::uint32_t kEthernetHeader = 14;
+// A segment is sent as a clone, whose place is right behind it as long as it waits to be
+// acknowledged (struct sk_buff_fclones, include/linux/skbuff.h).
+bool is_clone_of(SkbAddr clone, SkbAddr segment) {
+  constexpr std::uint64_t kFarthestClone = 1024;
+  const std::uint64_t behind =
+      static_cast<std::uint64_t>(clone) - static_cast<std::uint64_t>(segment);
+  return behind > 0 && behind < kFarthestClone;
+}
 
 // What a task sends behind that acknowledges a handshake, or is a FIN or a reset.
 bool is_its_own_doing(const InetSockSetState& event) {
@@ -35,9 +40,10 @@ void Origins::sent(const EventHeader& header, Task& task, LiveLeg& leg) {
 void Origins::queued(const EventHeader& header, LiveLeg& leg) {
   Cpu& cpu = cpus_[header.cpu];
   cpu.queued[level(header)] = &leg;
-  const FlowId flow = std::exchange(cpu.transmits[level(header)], kNoFlow);
-  // The segment may wait for the answer to an ARP request, which is shorter.
-  if (flow == kNoFlow || leg.len < kEthernetHeader + kLeastTcpHeaders) return;
+  const auto [address, flow] = std::exchange(cpu.transmits[level(header)], {});
+  if (flow == kNoFlow) return;  // at most packets
+  // Another: the segment waits for the answer to it, an ARP request or a neighbour solicitation.
+  if (leg.skbaddr != address && !is_clone_of(leg.skbaddr, address)) return;
   leg.flow = flow;
   cpu.answer = LegRef();  // whatever it answers
 }
@@ -73,15 +79,10 @@ void Origins::retransmitted(const EventHeader& header, const TcpRetransmitSkb& e
   if (leg == nullptr) return;
   if (cpu.answer.even_ended() == leg) cpu.answer = LegRef();
   leg->retransmit = true;
-  // A segment is sent as a clone, whose place is right behind it as long as it waits to be
-  // acknowledged (struct sk_buff_fclones, include/linux/skbuff.h): what was sent from there before
-  // was the same segment. One that was cut off a longer one in between has another place, and one
-  // whose clone is still in use, at the receiver of a veth, too.
-  constexpr std::uint64_t kFarthestClone = 1024;
-  const std::uint64_t behind =
-      static_cast<std::uint64_t>(leg->skbaddr) - static_cast<std::uint64_t>(event.skbaddr);
-  const bool is_its_clone = behind > 0 && behind < kFarthestClone;
-  if (is_its_clone && legs_.gaps() == 0) leg->repeats = leg->tx.before;
+  // What was sent from its clone's place before was the same segment. One that was cut off a longer
+  // one in between has another place, and one whose clone is still in use, at the receiver of a
+  // veth, too.
+  if (is_clone_of(leg->skbaddr, event.skbaddr) && legs_.gaps() == 0) leg->repeats = leg->tx.before;
   // By its addresses: before 6.12 sockets are known by their cookies, which it does not have.
   leg->flow = flows_.id(key_v6(event));
 }

@@ -35,9 +35,9 @@ class Origins {
  public:
   Origins(LegTable& legs, Flows& flows) : legs_(legs), flows_(flows) {}
 
-  // A segment of that connection goes to IP.
-  void transmits(const EventHeader& header, FlowId flow) {
-    cpus_[header.cpu].transmits[level(header)] = flow;
+  // A segment of that connection goes to IP: that skb, or a clone of it.
+  void transmits(const EventHeader& header, SkbAddr address, FlowId flow) {
+    cpus_[header.cpu].transmits[level(header)] = {address, flow};
   }
   // A packet was queued to a device.
   void queued(const EventHeader& header, LiveLeg& leg);
@@ -46,9 +46,7 @@ class Origins {
   void retransmitted(const EventHeader& header, const TcpRetransmitSkb& event);
 
   // The CPU has done something else since, in a task or in a softirq: it did not come to a device.
-  void transmits_no_more(CpuId id, std::size_t its_level) {
-    cpus_[id].transmits[its_level] = kNoFlow;
-  }
+  void transmits_no_more(CpuId id, std::size_t its_level) { cpus_[id].transmits[its_level] = {}; }
 
   // A packet leaves in a task's name.
   void sent(const EventHeader& header, Task& task, LiveLeg& leg);
@@ -87,12 +85,17 @@ class Origins {
   void on_loss(CpuId id);
 
  private:
+  // A segment on its way to a device.
+  struct Transmits {
+    SkbAddr address{};
+    FlowId flow = kNoFlow;
+  };
   struct Cpu {
-    LegRef queued[2];                          // the last one, by level()
-    FlowId transmits[2] = {kNoFlow, kNoFlow};  // of a segment on its way to a device, by level()
-    FlowId probed = kNoFlow;                   // of the last tcp_probe in a softirq
-    bool took_another = false;                 // since then
-    LegRef answer;  // the last packet that got that flow; null before one has
+    LegRef queued[2];           // the last one, by level()
+    Transmits transmits[2];     // by level()
+    FlowId probed = kNoFlow;    // of the last tcp_probe in a softirq
+    bool took_another = false;  // since then
+    LegRef answer;              // the last packet that got that flow; null before one has
   };
 
   [[gnu::noinline]] void release_older(Task& task);

@@ -319,7 +319,7 @@ void PacketTracker::on(const EventHeader& header, const ProbeSkbGroReceive& even
   receiver_.gro_received(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const ProbeTcpTransmit& event) {
-  origins_.transmits(header, delivery_.connection(event.skaddr).flow);
+  origins_.transmits(header, event.skbaddr, delivery_.connection(event.skaddr).flow);
 }
 
 void PacketTracker::on(const EventHeader& header, const SkbCopyDatagramIovec& event) {

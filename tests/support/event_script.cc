@@ -128,8 +128,7 @@ std::string own_format(const Name& name, std::size_t number) {
     add("unsigned long", "__probe_ip", 8, false);
     const bool gro = name.event == "skb_gro_receive";
     add("u64", gro ? "held" : "skaddr", 8, false);
-    const bool of_socket = name.event == "sock_def_readable" || name.event == "__tcp_transmit_skb";
-    if (!of_socket) add("u64", "skbaddr", 8, false);
+    if (name.event != "sock_def_readable") add("u64", "skbaddr", 8, false);
   } else {
     return {};
   }

@@ -27,12 +27,14 @@ class ConnectionNames : public DeliveryScript {
     stack(time, skb(1), 0);
     change(at(time + 1), kTcpSynSent, kTcpEstablished);
   }
-  void transmit(const EventHeader& header) { tracker.on(header, ProbeTcpTransmit{kSocket}); }
-  void send(const EventHeader& header, std::uint64_t number, std::uint32_t len = 100) {
+  void transmit(const EventHeader& header, std::uint64_t number) {
+    tracker.on(header, ProbeTcpTransmit{kSocket, skb(number)});
+  }
+  void send(const EventHeader& header, std::uint64_t number) {
     NetDevQueue event;
     event.skbaddr = skb(number);
     event.device = "eth0";
-    event.len = len;
+    event.len = 100;
     tracker.on(header, event);
   }
   void sent(Nanoseconds time) {
@@ -171,8 +173,8 @@ TEST_F(ConnectionNames, who_exits_closes_one_until_it_sleeps) {
 TEST_F(ConnectionNames, a_probe_tells_what_is_sent_when_the_window_opens) {
   establish(100);
   tracker.on(at(190), SoftirqExit{kNetRxSoftirq});
-  transmit(at(200));
-  send(at(210), 5);
+  transmit(at(200), 5);
+  send(at(210), 5 + 0x100);  // its clone
   send(at(220), 6);
   tracker.finish();
   EXPECT_EQ(flow(2), kOut);
@@ -181,7 +183,7 @@ TEST_F(ConnectionNames, a_probe_tells_what_is_sent_when_the_window_opens) {
 
 TEST_F(ConnectionNames, a_probe_tells_what_a_task_sends_outside_its_calls) {
   establish(100);
-  transmit(reader(200));
+  transmit(reader(200), 5);
   tracker.on(at(205, kReaderCpu), SoftirqExit{kNetRxSoftirq});  // meanwhile
   send(reader(210), 5);
   tracker.finish();
@@ -190,19 +192,19 @@ TEST_F(ConnectionNames, a_probe_tells_what_a_task_sends_outside_its_calls) {
 
 TEST_F(ConnectionNames, what_a_probe_tells_is_no_guess_about_an_answer) {
   establish(100);
-  transmit(at(105));
+  transmit(at(105), 5);
   send(at(110), 5);
   change(at(120), kTcpFinWait1, kTcpFinWait2);  // of another segment, which had no tcp_probe
   tracker.finish();
   EXPECT_EQ(flow(2), kOut);
 }
 
-TEST_F(ConnectionNames, a_segment_may_wait_for_an_arp_request) {
+TEST_F(ConnectionNames, a_segment_may_wait_for_the_answer_to_another_packet) {
   establish(100);
   tracker.on(at(190), SoftirqExit{kNetRxSoftirq});
-  transmit(at(200));
-  send(at(210), 5, 42);
-  send(at(220), 6);
+  transmit(at(200), 5);
+  send(at(210), 4);  // whose neighbour's address it asks for
+  send(at(220), 5);
   tracker.finish();
   EXPECT_EQ(flow(2), "");
   EXPECT_EQ(flow(3), "");
@@ -210,13 +212,13 @@ TEST_F(ConnectionNames, a_segment_may_wait_for_an_arp_request) {
 
 TEST_F(ConnectionNames, a_segment_that_came_to_no_device_gives_its_name_to_no_other) {
   establish(100);
-  transmit(at(200));
+  transmit(at(200), 5);
   tracker.on(at(210), SoftirqExit{kNetRxSoftirq});
   send(at(220), 5);
-  transmit(reader(300));
+  transmit(reader(300), 6);
   exit(310, 50);
   send(reader(320), 6);
-  transmit(reader(400));
+  transmit(reader(400), 7);
   switched(410, kReader, kSleeps, 0);
   switched(420, 0, 0, kReader);
   send(reader(430), 7);
