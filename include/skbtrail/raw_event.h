@@ -8,8 +8,8 @@
 
 namespace skbtrail {
 
-// A view into a page. `data` is valid until the CPU's next event but one is read: pages are read,
-// or decompressed, into memory that is used again. A merge reads ahead, so an event it gave is good
+// A view into a page. `data` is valid until the CPU's next event but one is read: compressed pages
+// are decompressed into memory that is used again. A merge reads ahead, so an event it gave is good
 // until it is asked for the next.
 struct RawEvent {
   Nanoseconds time = 0;

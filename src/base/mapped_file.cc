@@ -13,6 +13,16 @@
 #include "base/mapping_watch.h"
 
 namespace skbtrail {
+namespace {
+
+// The pages of memory that hold these bytes. Nobody writes to them: madvise() takes no const.
+std::span<std::uint8_t> pages_of(std::span<const std::uint8_t> bytes) {
+  static const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage;
+  return {const_cast<std::uint8_t*>(bytes.data()) - before, before + bytes.size()};
+}
+
+}  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -61,16 +71,18 @@ std::uint64_t MappedFile::length() const {
   return fstat(fd_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::size_t MappedFile::read(std::span<std::uint8_t> to, std::uint64_t offset) const {
-  std::size_t done = 0;
-  while (done < to.size()) {
-    const ssize_t got =
-        pread(fd_.get(), to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    done += static_cast<std::size_t>(got);
+bool MappedFile::bring(std::uint64_t offset, std::uint64_t size) const {
+  const std::span<std::uint8_t> pages = pages_of(bytes_.subspan(offset, size));
+  while (madvise(pages.data(), pages.size(), MADV_POPULATE_READ) != 0) {
+    if (errno == EINVAL) return true;
+    if (errno != EINTR && errno != EAGAIN) return false;
   }
-  return done;
+  return true;
+}
+
+void MappedFile::let_go(std::uint64_t offset, std::uint64_t size) const {
+  const std::span<std::uint8_t> pages = pages_of(bytes_.subspan(offset, size));
+  madvise(pages.data(), pages.size(), MADV_DONTNEED);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -34,11 +34,14 @@ class MappedFile {
   std::optional<Range> next_data(std::uint64_t offset) const;
   // How long the file is now; 0 when that cannot be known.
   std::uint64_t length() const;
-  // Copies what stands at `offset`. Returns how much: less than asked for where the file ends, or
-  // cannot be read. For all of a large file, and in pieces that fit into a processor's cache, it
-  // takes half the time of a walk through the mapping: the kernel maps 16 pages at a time. Safe
-  // from several threads.
-  std::size_t read(std::span<std::uint8_t> to, std::uint64_t offset) const;
+  // Brings what lies at `offset` into memory, all at once: it is about to be read. False when some
+  // of it cannot be: the file has become shorter, or the disk fails. Where the kernel does not know
+  // how (before 5.14) it is left to the first touch of each page, and always true. Safe from
+  // several threads.
+  bool bring(std::uint64_t offset, std::uint64_t size) const;
+  // It has been read: the process holds it no longer. Whoever looks at it again finds it. Safe from
+  // several threads.
+  void let_go(std::uint64_t offset, std::uint64_t size) const;
 
  private:
   Fd fd_;

@@ -52,7 +52,8 @@ void watch_mapping(std::span<const std::uint8_t> bytes, const std::string& path)
   for (Watched& watched : all_watched) {
     if (watched.taken.exchange(true)) continue;
     const std::string line = fmt::format(
-        "skbtrail: {} became shorter while it was read; what was printed is not complete\n",
+        "skbtrail: {} became shorter, or its disk failed, while it was read; what was printed is "
+        "not complete\n",
         printable(path));
     watched.size = std::min(line.size(), watched.line.size());
     std::memcpy(watched.line.data(), line.data(), watched.size);

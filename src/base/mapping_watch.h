@@ -1,5 +1,6 @@
-// A file that somebody else cuts while it is mapped: touching what it has lost raises SIGBUS, which
-// ends a process without a word. Who prints a capture names the file instead.
+// A file that somebody else cuts while it is mapped: touching what it has lost raises SIGBUS, as
+// does what its disk cannot read, which ends a process without a word. Who prints a capture names
+// the file instead.
 //
 // A handler of a signal has nothing but globals, may only call what is async-signal-safe (signal-
 // safety(7)), and cannot go back: the faulting instruction has no value to go on with.

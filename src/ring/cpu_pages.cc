@@ -22,7 +22,7 @@ constexpr std::uint64_t kClockSlack = 100'000;
 }  // namespace
 
 CpuPages::CpuPages(std::span<const std::uint8_t> data, std::uint32_t page_size, CpuId cpu)
-    : page_size_(page_size), cpu_(cpu), run_{data, 0, false, nullptr} {}
+    : page_size_(page_size), cpu_(cpu), run_{data, 0, false} {}
 
 CpuPages::CpuPages(std::unique_ptr<PageSource> source, std::uint32_t page_size, CpuId cpu,
                    const Selection& selection)

@@ -60,9 +60,6 @@ class CpuPages {
   // the first. Use either this or next().
   std::size_t next(std::span<RawEvent> events, Tally& tally);
 
-  // What the events of the last call lie in, see PageRun; a later call may go on to another run.
-  const std::shared_ptr<const void>& memory() const { return run_.memory; }
-
   CpuId cpu() const { return cpu_; }
   // Of next(span): the time of the last event before those, or before the gap at the end.
   Nanoseconds before() const { return before_; }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
 namespace skbtrail::ring {
@@ -15,8 +14,6 @@ struct PageRun {
   // Pages right before it are left out: those before the time that is asked for, or what cannot be
   // read. Else pages that are missing between two runs were never written.
   bool left_out = false;
-  // Whoever holds this may read the run also later; null when only the source can say (next()).
-  std::shared_ptr<const void> memory;
 };
 
 class PageSource {

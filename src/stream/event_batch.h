@@ -1,6 +1,6 @@
 // A thousand events in order, with the gaps between them.
 //
-// Events whose pages cannot be kept (ring::PageRun::memory) are copied; of others a batch has only
+// Events whose pages do not last (Trace::events_last()) are copied; of others a batch has only
 // where they lie: a line of memory that one core writes and another one reads costs either of them
 // more than decoding an event.
 #pragma once
@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,7 +21,7 @@ class EventBatch {
  public:
   static constexpr std::size_t kEvents = 1024;
 
-  // `events_last`: their data lasts, or can be kept.
+  // `events_last`: their data stays where it is.
   explicit EventBatch(bool events_last) : events_last_(events_last) {}
 
   // To be called before it is filled, the first time too: until then it takes no memory.
@@ -35,12 +34,9 @@ class EventBatch {
     }
     count_ = used_ = 0;
     losses_.clear();
-    kept_.clear();
   }
 
-  // As Merge::fill() wants it. One event has room whatever its size; what is kept is so until
-  // clear().
-  void keep(const std::shared_ptr<const void>& memory) { kept_.push_back(memory); }
+  // As Merge::fill() wants it. One event has room whatever its size.
   bool has_room(const RawEvent& event) const {
     if (events_last_) return count_ < kEvents;
     return count_ == 0 || (count_ < kEvents && event.size <= bytes_.size() - used_);
@@ -150,7 +146,6 @@ class EventBatch {
   std::vector<Loss> losses_;         // mostly none
   std::vector<std::uint8_t> bytes_;  // that the events' data is in, unless it lasts
   std::size_t used_ = 0;
-  std::vector<std::shared_ptr<const void>> kept_;  // what the events lie in
 };
 
 }  // namespace skbtrail::stream

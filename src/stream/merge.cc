@@ -33,9 +33,7 @@ void Merge::start() {
 
 void Merge::refill(Lane& lane) {
   Source& source = *lane.source;
-  const void* const memory = source.pages.memory().get();
   const std::size_t count = source.pages.next(source.room(), tally_);
-  if (source.pages.memory().get() != memory) entered_ = true;
   lane.at = source.block.data();
   lane.end = lane.at + count;
   lane.following = lane.at[1].time;

@@ -31,12 +31,11 @@ class Merge {
   // points at stays valid until the next call.
   bool next(RawEvent& event);
 
-  // The next events of these, as many as fit, and as lie in the same memory:
-  //   void Out::keep(shared_ptr memory)     at the begin, of what that is (ring::PageRun::memory),
+  // The next events of these, as many as fit:
   //   bool Out::has_room(const RawEvent&)   first,
   //   void Out::lost(const LossWindow&)     then, for an event behind a gap,
-  //   void Out::add(const RawEvent&)        and last; what it points at may be gone afterwards,
-  //                                         unless it was kept
+  //   void Out::add(const RawEvent&)        and last; what it points at may be gone afterwards, see
+  //                                         Trace::events_last()
   //   std::span<RawEvent> Out::room()       where many can be put without further ado, and
   //   void Out::added(std::size_t count)    how many were
   // False when no event is left.
@@ -154,7 +153,6 @@ class Merge {
   std::vector<Lane> lanes_;   // their number is a power of two; those without a source have ended
   std::vector<Turn> losers_;  // by node, as many as there are lanes; none at 0
   Turn turn_;                 // who is next; kEnded: none
-  bool entered_ = false;      // a source has gone on to other memory
   bool started_ = false;
   bool given_ = false;  // by next(): the event whose turn it is
   ring::Tally tally_;
@@ -163,10 +161,6 @@ class Merge {
 template <class Out>
 bool Merge::fill(Out& out) {
   if (!started_) start();
-  for (const Source& source : sources_) {
-    if (source.pages.memory() != nullptr) out.keep(source.pages.memory());
-  }
-  entered_ = false;
   while (true) {
     if (lanes_.size() == 2) {
       take_from_two(out);
@@ -174,7 +168,6 @@ bool Merge::fill(Out& out) {
       take_many(out);
     }
     if (turn_.time == kEnded) return false;
-    if (entered_) return true;
     Lane& lane = lanes_[turn_.lane];
     const RawEvent& event = *lane.at;
     if (!out.has_room(event)) return true;
@@ -195,7 +188,7 @@ void Merge::take_many(Out& out) {
   Lane* const lanes = lanes_.data();
   while (to != full && turn.time != kEnded) {
     Lane& lane = lanes[turn.lane];
-    if (lane.at->lost_before != 0 || entered_) [[unlikely]]
+    if (lane.at->lost_before != 0) [[unlikely]]
       break;
     __builtin_prefetch(to + kWrittenAhead, 1);
     *to++ = *lane.at;
@@ -211,7 +204,7 @@ template <class Out>
 void Merge::take_from_two(Out& out) {
   Lane& left = lanes_[0];
   Lane& right = lanes_[1];
-  if (entered_ || left.at == left.end || right.at == right.end) return take_many(out);
+  if (left.at == left.end || right.at == right.end) return take_many(out);
   if (left.at->lost_before != 0 || right.at->lost_before != 0) return take_many(out);
   const std::span<RawEvent> room = out.room();
   RawEvent* to = room.data();

@@ -115,21 +115,19 @@ std::vector<CpuId> Trace::cpus_not_read() const {
 
 // Of those CPUs and buffers that are read.
 std::optional<Nanoseconds> Trace::first(Nanoseconds from, Nanoseconds to) const {
-  const auto blocks = make_blocks();
   std::optional<Nanoseconds> first;
   for (const Stream& stream : streams_) {
     RawEvent event;
-    if (!pages(stream, blocks, from, to).next(event)) continue;
+    if (!pages(stream, from, to).next(event)) continue;
     first = std::min(first.value_or(event.time), event.time);
   }
   return first;
 }
 
 std::optional<std::pair<Nanoseconds, Nanoseconds>> Trace::span() const {
-  const auto blocks = make_blocks();
   std::optional<std::pair<Nanoseconds, Nanoseconds>> span;
   for (const Stream& stream : streams_) {
-    ring::CpuPages all = pages(stream, blocks, 0, kEndOfTime);
+    ring::CpuPages all = pages(stream, 0, kEndOfTime);
     for (RawEvent event; all.next(event);) {
       if (!span) span.emplace(event.time, event.time);
       span->first = std::min(span->first, event.time);
@@ -139,33 +137,18 @@ std::optional<std::pair<Nanoseconds, Nanoseconds>> Trace::span() const {
   return span;
 }
 
-// Smaller ones when there are hundreds of CPUs: each holds one or two, and what is on its way to an
-// analysis (stream/walk.cc) some dozens.
-std::shared_ptr<ring::Blocks> Trace::make_blocks() const {
-  constexpr std::size_t kAll = std::size_t{8} << 20;
-  constexpr std::size_t kLeast = std::size_t{64} << 10;
-  std::size_t size = std::clamp(kAll / std::max<std::size_t>(streams_.size(), 1), kLeast,
-                                ring::Blocks::kUsualSize);
-  for (const Stream& stream : streams_) {
-    size = std::max<std::size_t>(size, stream.chosen->buffer->page_size);
-  }
-  return std::make_shared<ring::Blocks>(size);
-}
-
-ring::CpuPages Trace::pages(const Stream& stream, const std::shared_ptr<ring::Blocks>& blocks,
-                            Nanoseconds from, Nanoseconds to) const {
+ring::CpuPages Trace::pages(const Stream& stream, Nanoseconds from, Nanoseconds to) const {
   const ChosenBuffer& chosen = *stream.chosen;
   ring::Selection selection{from, to, file_->time_scale(), nullptr};
   if (!chosen.skip.empty()) selection.skip = &chosen.skip;
-  return {file_->pages(*chosen.buffer, *stream.cpu, blocks, from), chosen.buffer->page_size,
+  return {file_->pages(*chosen.buffer, *stream.cpu, from), chosen.buffer->page_size,
           stream.cpu->cpu, selection};
 }
 
 Merge Trace::events(bool all_wanted) const {
-  const auto blocks = make_blocks();
   std::vector<ring::CpuPages> cpus;
   cpus.reserve(streams_.size());
-  for (const Stream& stream : streams_) cpus.push_back(pages(stream, blocks, from_, to_));
+  for (const Stream& stream : streams_) cpus.push_back(pages(stream, from_, to_));
   return Merge(std::move(cpus), all_wanted);
 }
 

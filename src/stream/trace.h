@@ -58,7 +58,7 @@ class Trace {
   // A new walk over all events, from the start. The Trace must outlive it. Any number of walks may
   // go on at the same time, each on a thread of its own. `all_wanted`: see Merge.
   Merge events(bool all_wanted = true) const;
-  // Can the data of an event be kept where it is (ring::PageRun::memory)? Not where pages are
+  // Does the data of an event stay where it is, as long as the trace does? Not where pages are
   // decompressed.
   bool events_last() const;
   // Those that are read, each once, in order; also such that recorded nothing.
@@ -79,9 +79,7 @@ class Trace {
   };
 
   std::optional<Nanoseconds> first(Nanoseconds from, Nanoseconds to) const;
-  std::shared_ptr<ring::Blocks> make_blocks() const;
-  ring::CpuPages pages(const Stream& stream, const std::shared_ptr<ring::Blocks>& blocks,
-                       Nanoseconds from, Nanoseconds to) const;
+  ring::CpuPages pages(const Stream& stream, Nanoseconds from, Nanoseconds to) const;
 
   // Behind pointers: views into them survive a move.
   std::unique_ptr<tracedat::Reader> file_;

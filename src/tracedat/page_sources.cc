@@ -7,13 +7,13 @@
 namespace skbtrail::tracedat {
 
 FilePages::FilePages(const MappedFile& file, std::span<const std::uint8_t> pages,
-                     std::uint32_t page_size, std::shared_ptr<ring::Blocks> blocks,
-                     Nanoseconds from, ring::TimeScale scale)
+                     std::uint32_t page_size, Nanoseconds from, ring::TimeScale scale,
+                     std::uint64_t window)
     : file_(file),
       pages_(pages),
       base_(static_cast<std::uint64_t>(pages.data() - file.bytes().data())),
       page_size_(page_size),
-      blocks_(std::move(blocks)),
+      window_(std::max<std::uint64_t>(window / page_size * page_size, page_size)),
       from_(from),
       scale_(scale) {}
 
@@ -38,21 +38,40 @@ bool FilePages::next_stretch() {
   return true;
 }
 
-ring::PageRun FilePages::next(bool keep) {
-  if (keep) kept_ = std::move(current_);
-  current_.reset();
-  unreadable_ += std::exchange(missing_behind_, 0);
+// Brings pages from `position_` on into memory, up to the first that cannot be read; returns how
+// many bytes those are. A page that was cut off in its middle counts as far as it is there.
+std::uint64_t FilePages::bring() {
+  const std::uint64_t begin = base_ + position_;
+  const std::uint64_t length = file_.length();
+  if (length <= begin) return 0;
+  std::uint64_t size = std::min({stretch_end_ - position_, window_, length - begin});
+  while (!file_.bring(begin, size)) {
+    if (size <= page_size_) return 0;
+    size = (size / 2 + page_size_ - 1) / page_size_ * page_size_;
+  }
+  return size;
+}
+
+ring::PageRun FilePages::next(bool) {
+  if (last_ - held_from_ >= kLetGo) {
+    file_.let_go(base_ + held_from_, last_ - held_from_);
+    held_from_ = last_;
+  }
   while (position_ < stretch_end_ || next_stretch()) {
     const std::uint64_t begin = position_;
-    const std::uint64_t room = blocks_->size() / page_size_ * page_size_;
-    const std::uint64_t wanted = std::min(stretch_end_ - begin, room);
-    current_ = blocks_->take();
-    const std::size_t got = file_.read({current_.get(), wanted}, base_ + begin);
-    position_ += wanted;
-    const bool left_out = std::exchange(left_out_, got < wanted);
-    if (got < wanted) ++(got > 0 ? missing_behind_ : unreadable_);
-    if (got > 0) return {{current_.get(), got}, begin / page_size_, left_out, current_};
-    current_.reset();
+    const std::uint64_t size = bring();
+    if (size > 0) {
+      position_ += size;
+      last_ = begin;
+      return {pages_.subspan(begin, size), begin / page_size_, std::exchange(left_out_, false)};
+    }
+    ++unreadable_;
+    if (file_.length() <= base_ + begin) {
+      position_ = stretch_end_ = pages_.size();  // nothing behind it either
+    } else {
+      position_ += page_size_;
+      left_out_ = true;
+    }
   }
   return {};
 }
@@ -76,7 +95,7 @@ ring::PageRun CompressedPages::next(bool keep) {
       continue;
     }
     if (current_.empty()) continue;
-    ring::PageRun run{current_, next_page_, false, nullptr};
+    ring::PageRun run{current_, next_page_, false};
     next_page_ += (current_.size() + page_size_ - 1) / page_size_;
     return run;
   }

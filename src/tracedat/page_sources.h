@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "ring/blocks.h"
 #include "ring/page_source.h"
 #include "ring/selection.h"
 #include "tracedat/compression.h"
@@ -20,39 +19,46 @@ namespace skbtrail::tracedat {
 class PagesInMemory : public ring::PageSource {
  public:
   explicit PagesInMemory(std::span<const std::uint8_t> pages) : pages_(pages) {}
-  ring::PageRun next(bool) override { return {std::exchange(pages_, {}), 0, false, nullptr}; }
+  ring::PageRun next(bool) override { return {std::exchange(pages_, {}), 0, false}; }
 
  private:
   std::span<const std::uint8_t> pages_;
 };
 
-// Uncompressed in a file, which is read a block at a time. A hole is pages that were never written;
-// of a file with terabytes of them only the data is looked at. What lies before the time that is
-// asked for is not read.
+// Uncompressed in a file, where they are read, a window at a time; what lies behind is let go. A
+// hole is pages that were never written; of a file with terabytes of them only the data is looked
+// at. What lies before the time that is asked for is not read.
 class FilePages : public ring::PageSource {
  public:
-  // `pages` lies in `file`, which must outlive this. A block must hold a page.
+  // Large enough that bringing it costs nothing beside reading it.
+  static constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
+  // So much at least is let go at once: each time all processors forget where their memory is. The
+  // window before the current one stays, for events that are on their way.
+  static constexpr std::uint64_t kLetGo = std::uint64_t{8} << 20;
+
+  // `pages` lies in `file`, which must outlive this. A window holds one page or more.
   FilePages(const MappedFile& file, std::span<const std::uint8_t> pages, std::uint32_t page_size,
-            std::shared_ptr<ring::Blocks> blocks, Nanoseconds from, ring::TimeScale scale);
+            Nanoseconds from, ring::TimeScale scale, std::uint64_t window = kWindow);
   ring::PageRun next(bool keep) override;
   std::uint64_t unreadable() const override { return unreadable_; }
 
  private:
   bool next_stretch();
+  std::uint64_t bring();
 
   const MappedFile& file_;
   std::span<const std::uint8_t> pages_;
   std::uint64_t base_;  // of them, in the file
   std::uint32_t page_size_;
-  std::shared_ptr<ring::Blocks> blocks_;
+  std::uint64_t window_;
   Nanoseconds from_;
   ring::TimeScale scale_;
   std::uint64_t position_ = 0;
   std::uint64_t stretch_end_ = 0;  // of what lies between two holes
   bool left_out_ = false;          // pages before `position_`
-  ring::Blocks::Block current_, kept_;
+  std::uint64_t held_from_ = 0;    // what lies before is let go
+  std::uint64_t last_ = 0;         // the current window
   std::uint64_t unreadable_ = 0;
-  std::uint64_t missing_behind_ = 0;  // the current run: to be counted before the next one
 };
 
 // Compressed: u32 count, then that many blocks (compression.h), each of them whole pages, one run

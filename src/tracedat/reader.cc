@@ -285,17 +285,12 @@ bool Reader::has_data() const {
 }
 
 std::unique_ptr<ring::PageSource> Reader::pages(const Buffer& buffer, const CpuData& cpu,
-                                                std::shared_ptr<ring::Blocks> blocks,
                                                 Nanoseconds from) const {
   if (cpu.compression != Compression::none) {
     return std::make_unique<CompressedPages>(cpu.stored, cpu.compression, buffer.page_size);
   }
   if (cpu.file == nullptr) return std::make_unique<PagesInMemory>(cpu.stored);
-  if (blocks == nullptr)
-    blocks = std::make_shared<ring::Blocks>(
-        std::max<std::size_t>(ring::Blocks::kUsualSize, buffer.page_size));
-  return std::make_unique<FilePages>(*cpu.file, cpu.stored, buffer.page_size, std::move(blocks),
-                                     from, time_scale_);
+  return std::make_unique<FilePages>(*cpu.file, cpu.stored, buffer.page_size, from, time_scale_);
 }
 
 std::string_view Reader::option_text(OptionId id) const {

@@ -22,7 +22,6 @@
 
 #include "base/byte_reader.h"
 #include "base/mapped_file.h"
-#include "ring/blocks.h"
 #include "ring/page_source.h"
 #include "ring/selection.h"
 #include "skbtrail/result.h"
@@ -68,11 +67,9 @@ class Reader {
   int version() const { return version_; }
   const std::string& compression() const { return compression_name_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
-  // A new source of that CPU's pages. The Reader must outlive it. It reads into `blocks`, which
-  // sources of one thread may share, or into blocks of its own; each must hold a page. Pages before
-  // `from`, in scaled time, may be left out.
+  // A new source of that CPU's pages. The Reader must outlive it. Pages before `from`, in scaled
+  // time, may be left out.
   std::unique_ptr<ring::PageSource> pages(const Buffer& buffer, const CpuData& cpu,
-                                          std::shared_ptr<ring::Blocks> blocks = nullptr,
                                           Nanoseconds from = 0) const;
   // From time stamps to nanoseconds, for clocks that count cycles (option TSC2NSEC).
   const ring::TimeScale& time_scale() const { return time_scale_; }

@@ -33,8 +33,8 @@ TEST(MappingWatchDeathTest, a_file_that_becomes_shorter_is_named_and_ends_the_pr
         _exit(98);
       },
       testing::ExitedWithCode(5),
-      "^skbtrail: .*capture.dat became shorter while it was read; what was printed is not "
-      "complete\n$");
+      "^skbtrail: .*capture.dat became shorter, or its disk failed, while it was read; what was "
+      "printed is not complete\n$");
 }
 
 // The texts of a capture are views into its mapping.

@@ -71,7 +71,6 @@ struct Taker {
   std::vector<RawEvent> bulk = std::vector<RawEvent>(64);
   std::size_t taken = 0;
 
-  static void keep(const std::shared_ptr<const void>&) {}
   bool has_room(const RawEvent&) const { return taken < most; }
   void lost(const LossWindow&) { ADD_FAILURE() << "nothing was lost"; }
   void add(const RawEvent& raw) {
@@ -168,7 +167,6 @@ TEST(Merge, a_cpu_whose_time_runs_backwards_keeps_the_order_of_the_file) {
 struct Lines {
   std::vector<std::string> lines;
   std::vector<RawEvent> bulk = std::vector<RawEvent>(8);
-  static void keep(const std::shared_ptr<const void>&) {}
   static bool has_room(const RawEvent&) { return true; }
   std::span<RawEvent> room() { return bulk; }
   void added(std::size_t count) {

@@ -19,7 +19,7 @@ namespace skbtrail::test {
 class OneRun : public ring::PageSource {
  public:
   explicit OneRun(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  ring::PageRun next(bool) override { return {std::exchange(bytes_, {}), 0, false, nullptr}; }
+  ring::PageRun next(bool) override { return {std::exchange(bytes_, {}), 0, false}; }
 
  private:
   std::span<const std::uint8_t> bytes_;
