@@ -205,6 +205,29 @@ TEST_P(Damage, zeroed_pages_and_noise_are_survived) {
   std::cout << GetParam().filename() << " pages: " << tally_ << "\n";
 }
 
+// All the others look at bytes in memory; a file is mapped, and read a window at a time.
+TEST_P(Damage, a_file_says_what_its_bytes_say) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "damaged.dat";
+  std::mt19937 random(1);
+  const int rounds = full() ? 400 : 8;
+  for (int round = 0; round < rounds; ++round) {
+    Bytes bytes = bytes_;
+    const std::size_t at = random() % bytes.size();
+    SCOPED_TRACE("round " + std::to_string(round) + " at " + std::to_string(at));
+    if (round % 4 == 1) bytes.resize(at);
+    if (round % 4 == 2) bytes[at] ^= static_cast<std::uint8_t>(1U << random() % 8);
+    if (round % 4 == 3) std::fill_n(&bytes[at], std::min<std::size_t>(8192, bytes.size() - at), 0);
+    test::write_file(path, std::string(bytes.begin(), bytes.end()));
+    const Analysis in_memory = try_one(bytes, whole_, tally_);
+    const Analysis in_file = analyse(stream::Trace::open(path));
+    ASSERT_EQ(in_file.error.has_value(), in_memory.error.has_value());
+    EXPECT_EQ(in_file.figures, in_memory.figures);
+    EXPECT_EQ(in_file.damage, in_memory.damage);
+    EXPECT_EQ(in_file.left_out, in_memory.left_out);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Captures, Damage, ::testing::ValuesIn(test::captures()),
                          [](const auto& capture) { return test::test_name(capture.param); });
 
