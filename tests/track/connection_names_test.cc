@@ -205,9 +205,10 @@ TEST_F(ConnectionNames, a_segment_may_wait_for_the_answer_to_another_packet) {
   transmit(at(200), 5);
   send(at(210), 4);  // whose neighbour's address it asks for
   send(at(220), 5);
+  transmit(at(300), 5);
+  send(at(310), 5000);
   tracker.finish();
-  EXPECT_EQ(flow(2), "");
-  EXPECT_EQ(flow(3), "");
+  for (const std::uint64_t id : {2, 3, 4}) EXPECT_EQ(flow(id), "") << id;
 }
 
 TEST_F(ConnectionNames, a_segment_that_came_to_no_device_gives_its_name_to_no_other) {
