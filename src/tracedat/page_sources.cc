@@ -65,13 +65,13 @@ ring::PageRun FilePages::next(bool) {
       last_ = begin;
       return {pages_.subspan(begin, size), begin / page_size_, std::exchange(left_out_, false)};
     }
-    ++unreadable_;
     if (file_.length() <= base_ + begin) {
-      position_ = stretch_end_ = pages_.size();  // nothing behind it either
-    } else {
-      position_ += page_size_;
-      left_out_ = true;
+      stretch_end_ = position_;  // it was cut: next_stretch() tells
+      continue;
     }
+    ++unreadable_;
+    position_ += page_size_;
+    left_out_ = true;
   }
   return {};
 }
