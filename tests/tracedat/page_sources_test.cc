@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <memory>
 #include <random>
 
 #include "base/fd.h"
@@ -257,7 +258,10 @@ TEST_F(FilePagesTest, what_a_batch_points_at_stays) {
   }
   for (std::size_t i = 0; i < kBatches; ++i) batches[(filled + i) % kBatches].pass_to(taker);
   for (const auto& seen : taker.seen) EXPECT_EQ(seen, expected(0, 3000));
-  EXPECT_GT(filled, kBatches);
+  constexpr std::size_t kEvents = 3000 * 3 * kCpus;
+  EXPECT_EQ(filled, (kEvents + stream::EventBatch::kEvents - 1) / stream::EventBatch::kEvents);
+  static_assert(kEvents > kBatches * stream::EventBatch::kEvents);
+  static_assert(3000 * kPage > FilePages::kLetGo);
 }
 
 }  // namespace
