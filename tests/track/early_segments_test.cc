@@ -1,5 +1,5 @@
 // What a socket answers a segment with tells whether others still wait for one before them
-// (byte_queue_test.cc): of which packets that is told.
+// (byte_queue_random_test.cc): of which packets that is told.
 #include <gtest/gtest.h>
 
 #include "track/delivery_script.h"
