@@ -90,7 +90,7 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
 
 // ------------------------------------------------------------------------------ into the socket
 
-void Delivery::received(const EventHeader& header, const Receiver::Probed& probed,
+void Delivery::received(const EventHeader& header, const Protocol::Probed& probed,
                         const TcpProbe& event) {
   const std::uint64_t key = event.skaddr ? Sockets::key(*event.skaddr) : event.sock_cookie;
   Socket& socket = this->socket(key);
@@ -646,7 +646,7 @@ std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
   return task.in_call ? std::optional(task.call_entered) : std::nullopt;
 }
 
-Receiver::Connected Delivery::connection(SockAddr sk) {
+Protocol::Connected Delivery::connection(SockAddr sk) {
   const Socket* socket = sockets_.find(Sockets::key(sk));
   if (socket == nullptr) return {origins_.established(sk), {}};
   return {socket->flow != kNoFlow ? socket->flow : origins_.established(sk), socket->device};

@@ -35,8 +35,8 @@
 #include "track/leg_table.h"
 #include "track/origin.h"
 #include "track/per_cpu.h"
+#include "track/protocol.h"
 #include "track/reads.h"
-#include "track/receive.h"
 #include "track/socket.h"
 #include "track/tasks.h"
 
@@ -65,7 +65,7 @@ class Delivery {
       : legs_(legs), flows_(flows), origins_(origins) {}
 
   // A socket takes the bytes of the packets that were probed.
-  void received(const EventHeader& header, const Receiver::Probed& probed, const TcpProbe& event);
+  void received(const EventHeader& header, const Protocol::Probed& probed, const TcpProbe& event);
   void ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event);
   // A packet that still lies in a queue was dropped or thrown away.
   void withdrawn(const EventHeader& header, const LiveLeg& leg);
@@ -100,7 +100,7 @@ class Delivery {
     Answer& answer = cpu(header.cpu).answer[level(header)];
     if (answer.socket != 0 && answer.len == 0) answer.len = len;
   }
-  Receiver::Connected connection(SockAddr sk);
+  Protocol::Connected connection(SockAddr sk);
   // When the call began that the event lies in; nothing in interrupts, and where no call is known.
   std::optional<Nanoseconds> call_begun(const EventHeader& header);
 

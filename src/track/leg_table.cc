@@ -20,6 +20,15 @@ bool is_bare_answer(const LiveLeg& leg) {
 
 }  // namespace
 
+bool take(std::vector<LegRef>& list, const LiveLeg* leg) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].get() != leg) continue;
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+    return true;
+  }
+  return false;
+}
+
 Outcome sent_outcome(const LiveLeg& leg) {
   if (leg.tx.dropped) return Outcome::dropped;
   if (leg.tx.sent && (leg.segments == 0 || leg.tx.segments_sent >= leg.segments)) {

@@ -20,7 +20,7 @@
 
 namespace skbtrail::track {
 
-// What the receive rules remember of a leg (track/receive.h, track/delivery.h).
+// What the receive rules remember of a leg (track/receive.h, track/protocol.h, track/delivery.h).
 struct RxState {
   bool in_backlog = false;  // of a CPU: netif_rx() put it there
   bool stacked = false;     // netif_receive_skb was seen
@@ -101,6 +101,14 @@ class LegRef {
   std::uint32_t generation_ = 0;
 };
 
+// Takes a leg out of a list; false when it is not there.
+bool take(std::vector<LegRef>& list, const LiveLeg* leg);
+
+// A packet is never put into the one that GSO made it of: that is gone, and another skb has its
+// address.
+inline bool was_cut_off(const LiveLeg& part, const LiveLeg& whole) {
+  return part.parent != 0 && part.parent == whole.head->id;
+}
 // What a sent leg is when nothing more of it will be seen.
 Outcome sent_outcome(const LiveLeg& leg);
 // What a received leg is that ended without an event.

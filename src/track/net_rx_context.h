@@ -11,6 +11,7 @@
 #include "event/irq.h"
 #include "skbtrail/event.h"
 #include "track/packet.h"
+#include "track/per_cpu.h"
 
 namespace skbtrail::track {
 
@@ -107,5 +108,7 @@ class NetRxContext {
   std::uint32_t run_ = 1;
   std::uint32_t poll_ = 1;
 };
+
+using NetRxContexts = PerCpu<NetRxContext>;
 
 }  // namespace skbtrail::track

@@ -57,7 +57,8 @@ PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const Syscall
       places_(symbols),
       has_waking_(events.waking),
       legs_(sink),
-      receiver_(legs_, devices, stacked_, flows, events.start_xmit),
+      protocol_(legs_, contexts_, stacked_, flows),
+      receiver_(legs_, devices, contexts_, protocol_, stacked_, flows, events.start_xmit),
       sender_(legs_, devices, stacked_, events.start_xmit),
       origins_(legs_, flows),
       delivery_(legs_, flows, origins_) {}
@@ -89,19 +90,19 @@ void PacketTracker::subscribe(stream::Dispatcher& dispatcher) {
 
 void PacketTracker::on(const EventHeader& header, const IrqHandlerEntry& event) {
   const std::string_view handler = handlers_.name(handlers_.id(event.handler));
-  receiver_.context(header.cpu).on(header, IrqHandlerEntry{event.irq, handler});
+  contexts_[header.cpu].on(header, IrqHandlerEntry{event.irq, handler});
 }
 void PacketTracker::on(const EventHeader& header, const IrqHandlerExit& event) {
-  receiver_.context(header.cpu).on(header, event);
+  contexts_[header.cpu].on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqRaise& event) {
-  receiver_.context(header.cpu).on(header, event);
+  contexts_[header.cpu].on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqEntry& event) {
   const bool tell = runs_ != nullptr && event.vec == kNetRxSoftirq;
   if (tell) [[unlikely]]
     tell_run_ended(header);
-  receiver_.context(header.cpu).on(header, event);
+  contexts_[header.cpu].on(header, event);
   if (tell) [[unlikely]]
     tell_run_began(header);
 }
@@ -109,14 +110,14 @@ void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
   delivery_.moves_on(header);
   if (runs_ != nullptr && event.vec == kNetRxSoftirq) [[unlikely]]
     tell_run_ended(header);
-  receiver_.context(header.cpu).on(header, event);
+  contexts_[header.cpu].on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
   delivery_.moves_on(header);
-  receiver_.processed(header, nullptr);
+  protocol_.processed(header, nullptr);
   if (runs_ != nullptr) [[unlikely]]
     tell_polled(header, event);
-  receiver_.context(header.cpu).on(header, event);
+  contexts_[header.cpu].on(header, event);
 }
 
 // ------------------------------------------------------------------------------ receive
@@ -160,7 +161,7 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   if (sender_.is_stacked(header, found, event.skbaddr, device, event.len)) return;
   LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
-  receiver_.processed(header, from);
+  protocol_.processed(header, from);
   const bool at_work = origins_.is_at_work(header.cpu);
   if (from != nullptr && receiver_.forwards(header, *from, device, event.len, at_work)) {
     origins_.took_another(header.cpu);
@@ -175,7 +176,7 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
     delivery_.sent(header, leg);
   } else {
     origins_.answers(header.cpu, leg);
-    const Nanoseconds softirq = receiver_.context(header.cpu).softirq_began();
+    const Nanoseconds softirq = contexts_[header.cpu].softirq_began();
     if (softirq != 0) leg.stages.set(Stage::send, softirq);
   }
   origins_.queued(header, leg);
@@ -201,7 +202,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   sender_.sees_frees();
   const bool waited = received && leg->rx.waiting;
   if (waited && !in_task(header)) origins_.done_with_another(header.cpu);
-  receiver_.processed(header, received ? leg : nullptr);
+  protocol_.processed(header, received ? leg : nullptr);
   if (received) leg->freed = header.time;
   if (leg == nullptr) {
     ++unknown_ends_;
@@ -225,7 +226,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     if (!by_task && leg->rx.queued) {
       legs_.release_address(*leg);
     } else if (by_task && delivery_.consumed_by_reader(header, *leg, comm)) {
-      if (waited) receiver_.read_early(*leg);
+      if (waited) protocol_.read_early(*leg);
     } else {
       legs_.close(*leg, Outcome::consumed);
     }
@@ -237,7 +238,7 @@ bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t
   const FreePlace place = places_.at(location);
   if (place == FreePlace::other || place == FreePlace::datagram) return false;
   const bool first = place == FreePlace::reassembly;
-  leg.merged_into = first ? receiver_.reassembled(header, leg) : leg.rx.fragment_of;
+  leg.merged_into = first ? protocol_.reassembled(header, leg) : leg.rx.fragment_of;
   if (leg.merged_into != 0) leg.infer();
   legs_.close(leg, Outcome::merged);
   return true;
@@ -247,7 +248,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   if (received && leg->rx.waiting && !in_task(header)) origins_.done_with_another(header.cpu);
-  receiver_.processed(header, received ? leg : nullptr);
+  protocol_.processed(header, received ? leg : nullptr);
   if (leg == nullptr) {
     if (!segment_dropped(header, event)) ++unknown_ends_;
     return;
@@ -287,11 +288,11 @@ bool PacketTracker::segment_dropped(EventHeader header, const KfreeSkb& event) {
 
 void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
   delivery_.moves_on(header);
-  if (event.skbaddr) return delivery_.received(header, receiver_.probed(header, event), event);
+  if (event.skbaddr) return delivery_.received(header, protocol_.probed(header, event), event);
   TcpProbe named = event;
-  receiver_.complete(header, named);
+  protocol_.complete(header, named);
   const auto since = delivery_.call_begun(header);
-  delivery_.received(header, receiver_.probed(header, named, since), named);
+  delivery_.received(header, protocol_.probed(header, named, since), named);
 }
 
 void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event) {
@@ -299,21 +300,21 @@ void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event)
 }
 
 void PacketTracker::on(const EventHeader& header, const SkDataReady& event) {
-  const Receiver::Ready ready =
-      receiver_.made_ready(header, Sockets::key(event.skaddr), event.protocol);
+  const Protocol::Ready ready =
+      protocol_.made_ready(header, Sockets::key(event.skaddr), event.protocol);
   delivery_.ready(header, ready.leg, ready.sure, event);
 }
 
 void PacketTracker::on(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
-  receiver_.entered_tcp(header, event);
+  protocol_.entered_tcp(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const ProbeSockDefReadable& event) {
-  const Receiver::Ready ready = receiver_.made_readable(header, Sockets::key(event.skaddr));
+  const Protocol::Ready ready = protocol_.made_readable(header, Sockets::key(event.skaddr));
   if (ready.leg == nullptr) return;
   delivery_.ready(header, ready.leg, ready.sure, {event.skaddr, ready.protocol});
 }
 void PacketTracker::on(const EventHeader& header, const ProbeUdpEnqueue& event) {
-  receiver_.udp_enqueued(header, event);
+  protocol_.udp_enqueued(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const ProbeSkbGroReceive& event) {
   receiver_.gro_received(header, event);
@@ -341,7 +342,7 @@ void PacketTracker::on(const EventHeader& header, const InetSockSetState& event)
   // In that state it has just had a tcp_probe (tcp_v4_do_rcv(), net/ipv4/tcp_ipv4.c).
   const bool has_no_probe = event.oldstate != kTcpEstablished && !in_task(header);
   if (has_no_probe) origins_.done_with_another(header.cpu);
-  receiver_.state_changed(header, event, delivery_.connection(event.skaddr),
+  protocol_.state_changed(header, event, delivery_.connection(event.skaddr),
                           delivery_.call_begun(header));
   delivery_.state_changed(header, event, comms_.name(header.pid));
 }
@@ -356,7 +357,7 @@ void PacketTracker::on(const EventHeader& header, const SchedWakeup& event) {
   delivery_.waking(header, event.pid);
 }
 void PacketTracker::on(const EventHeader& header, const SchedSwitch& event) {
-  receiver_.task_moves_on(header.cpu);
+  task_moves_on(header.cpu);
   delivery_.switched(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SysEnter& event) {
@@ -364,7 +365,7 @@ void PacketTracker::on(const EventHeader& header, const SysEnter& event) {
                          entered(event.nr, event.family_member, receive_flags(event), false));
 }
 void PacketTracker::on(const EventHeader& header, const SysExit& event) {
-  receiver_.task_moves_on(header.cpu);
+  task_moves_on(header.cpu);
   delivery_.call_returned(header, event.ret);
 }
 void PacketTracker::on(const EventHeader& header, const RawSysEnter& event) {
@@ -373,24 +374,24 @@ void PacketTracker::on(const EventHeader& header, const RawSysEnter& event) {
   delivery_.call_entered(header, entered(event.nr, name.empty() ? kNoName : name, flags, true));
 }
 void PacketTracker::on(const EventHeader& header, const RawSysExit& event) {
-  receiver_.task_moves_on(header.cpu);
+  task_moves_on(header.cpu);
   delivery_.call_returned(header, event.ret);
 }
 
 // ------------------------------------------------------------------------------ who is told
 
 void PacketTracker::tell_run_began(EventHeader header) {
-  runs_->run_began(header, receiver_.context(header.cpu));
+  runs_->run_began(header, contexts_[header.cpu]);
 }
 void PacketTracker::tell_run_ended(EventHeader header) {
-  runs_->run_ended(header, receiver_.context(header.cpu));
+  runs_->run_ended(header, contexts_[header.cpu]);
 }
 void PacketTracker::tell_polled(EventHeader header, const NapiPoll& event) {
-  runs_->polled(header, receiver_.context(header.cpu), event);
+  runs_->polled(header, contexts_[header.cpu], event);
 }
 void PacketTracker::tell_received(EventHeader header, const NetifReceiveSkb& event,
                                   const LiveLeg& leg) {
-  runs_->received(header, receiver_.context(header.cpu), event, leg);
+  runs_->received(header, contexts_[header.cpu], event, leg);
 }
 
 // ------------------------------------------------------------------------------ bookkeeping
@@ -398,7 +399,9 @@ void PacketTracker::tell_received(EventHeader header, const NetifReceiveSkb& eve
 void PacketTracker::on_loss(const LossWindow& window) {
   if (runs_ != nullptr) runs_->lost(window);
   legs_.on_loss(window);
+  contexts_[window.cpu].on_loss();
   receiver_.on_loss(window.cpu);
+  protocol_.on_loss(window.cpu);
   sender_.on_loss(window.cpu);
   origins_.on_loss(window.cpu);
   delivery_.on_loss(window.cpu);

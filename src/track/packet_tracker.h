@@ -1,10 +1,10 @@
 // Packets, from the wire or the send call to the return of the call that read them.
 //
 // Every event goes to the parts it concerns, in the order in which they are named here: what runs
-// on its CPU (NetRxContext), who receives (Receiver), who sends (Sender), sockets and tasks
-// (Delivery), whose a sent packet is (Origins). They share the table of living packets (LegTable),
-// which hands each one to the sink when it has ended. What every rule rests on stands in those
-// files.
+// on its CPU (NetRxContext), who receives (Receiver), which packet a protocol is at (Protocol), who
+// sends (Sender), sockets and tasks (Delivery), whose a sent packet is (Origins). They share the
+// table of living packets (LegTable), which hands each one to the sink when it has ended. What
+// every rule rests on stands in those files.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,9 @@
 #include "track/free_places.h"
 #include "track/leg_table.h"
 #include "track/names.h"
+#include "track/net_rx_context.h"
 #include "track/origin.h"
+#include "track/protocol.h"
 #include "track/receive.h"
 #include "track/run_sink.h"
 #include "track/send.h"
@@ -110,6 +112,11 @@ class PacketTracker {
   std::uint64_t unknown_ends() const { return unknown_ends_; }
 
  private:
+  // The CPU's task is switched away from, or its call returns.
+  void task_moves_on(CpuId cpu) {
+    contexts_[cpu].task_moves_on();
+    protocol_.task_moves_on(cpu);
+  }
   [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location);
   [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);
 
@@ -130,6 +137,8 @@ class PacketTracker {
   RunSink* runs_ = nullptr;
   Devices handlers_;  // names of interrupt handlers: as few and as repetitive as devices
   LegTable legs_;
+  NetRxContexts contexts_;
+  Protocol protocol_;
   Receiver receiver_;
   Sender sender_;
   Origins origins_;

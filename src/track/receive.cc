@@ -1,12 +1,5 @@
 #include "track/receive.h"
 
-#include <algorithm>
-#include <utility>
-
-#include "track/context.h"
-#include "track/socket.h"
-#include "track/tcp_headers.h"
-
 namespace skbtrail::track {
 namespace {
 
@@ -19,133 +12,52 @@ bool could_be_forwarded(std::uint32_t received_len, VlanTag vlan, std::uint32_t 
   return queued_len == received_len || queued_len == received_len + kEthernetHeader;
 }
 
-// What a tcp_probe of an skb of that length counted: the event keeps 16 bits of it.
-constexpr std::uint32_t kDataLenWraps = 1U << 16;
-std::uint32_t whole_data_len(std::uint32_t received_len, std::uint32_t data_len) {
-  if (received_len < kDataLenWraps || received_len < data_len + kLeastTcpHeaders) return data_len;
-  const std::uint32_t whole =
-      data_len + (received_len - data_len - kLeastTcpHeaders) / kDataLenWraps * kDataLenWraps;
-  return are_headers(received_len - whole) ? whole : data_len;
-}
-// All that is in them: ihl and doff count words.
-bool are_words(std::uint64_t headers) {
-  return headers % 4 == 0;
-}
-// The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
-bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
-  data_len = whole_data_len(received_len, data_len);
-  return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;
-}
-
-// Does a connection change like that only because a segment came? Then it was one that waited while
-// a task had locked the socket (tcp_v4_rcv() queues it, release_sock() works it off).
-bool comes_of_a_segment(const InetSockSetState& event) {
-  switch (event.oldstate) {
-    case kTcpSynSent:
-    case kTcpSynRecv:
-      return event.newstate == kTcpEstablished;
-    case kTcpFinWait1:
-    case kTcpFinWait2:
-    case kTcpClosing:
-    case kTcpLastAck:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// So long a packet, and so much data: nothing else is in it.
-bool are_one(std::uint32_t received_len, std::uint32_t data_len) {
-  return received_len >= data_len && are_headers(received_len - data_len) &&
-         are_words(received_len - data_len);
-}
-
-// How long a task may keep its socket locked while packets wait for it, and how many may do so.
-constexpr Nanoseconds kMaxBacklogWait = 1'000'000'000;
-constexpr std::size_t kMaxParked = 2048;
-
-// More than a NAPI poll can put into a list (gro_normal_one(): 8; a poll's budget: 64 to 300).
-constexpr std::size_t kMaxUnmatched = 512;
+// More than GRO holds: a list of 8 in each of 8 buckets (dev_gro_receive(), net/core/gro.c).
+constexpr std::size_t kMaxHeld = 512;
 
 }  // namespace
 
-bool Receiver::take(std::vector<LegRef>& list, const LiveLeg* leg) {
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i].get() != leg) continue;
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
-    return true;
-  }
-  return false;
-}
-
-bool Receiver::waits(const LegRef& ref) {
-  const LiveLeg* leg = ref.get();
-  return leg != nullptr && !leg->rx.control && leg->rx.fragment_of == 0 &&
-         !leg->stages.has(Stage::proto);
-}
-
-// The oldest that still waits; who has died or gone on is dropped.
-LiveLeg* Receiver::oldest(std::vector<LegRef>& list) {
-  std::size_t dead = 0;
-  while (dead < list.size() && !waits(list[dead])) ++dead;
-  for (std::size_t i = 0; i < dead; ++i) let_go(list[i]);
-  list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dead));
-  return list.empty() ? nullptr : list.front().get();
-}
-
-// The oldest that came by the device that the connection receives by: what lies at another one may
-// be on its way to somebody else, such as to the poll of a tunnel's device.
-LiveLeg* Receiver::take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device) {
-  if (oldest(list) == nullptr) return nullptr;
-  const auto found = std::find_if(list.begin(), list.end(), [&](const LegRef& ref) {
-    return waits(ref) && came_by(*ref.get(), device);
-  });
-  if (found == list.end()) return nullptr;
-  LiveLeg* leg = found->get();
-  list.erase(found);
-  return leg;
-}
-
 // ------------------------------------------------------------------------------ births and hops
 
-void Receiver::mark(LiveLeg& leg, const EventHeader& header, const Cpu& cpu, DeviceId device) {
+void Receiver::mark(LiveLeg& leg, const EventHeader& header, const NetRxContext& context,
+                    DeviceId device) {
   leg.rx.cpu = header.cpu;
   leg.rx.last_device = device;
-  leg.rx.run = cpu.context.run();
-  leg.rx.poll = cpu.context.poll();
-  leg.rx.batch = cpu.batch;
+  leg.rx.run = context.run();
+  leg.rx.poll = context.poll();
 }
 
 // The leg of an skb that a device hands to this machine. It may be one that another device of this
 // machine is sending: lo and veth pass the very same skb.
-LiveLeg& Receiver::enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
-                         std::uint32_t len) {
-  cpu.context.receive(header);
+LiveLeg& Receiver::enter(const EventHeader& header, NetRxContext& context, SkbAddr address,
+                         DeviceId device, std::uint32_t len) {
+  context.receive(header);
   const auto [leg, segment] = legs_.find(address);
   const bool sending = leg != nullptr && leg->direction == LegDirection::tx;
   if (sending && (leg->tx.starts_open > 0 || leg->tx.sent || !has_start_xmit_)) {
     leg->handed_over = true;
-    if (segment) return enter_segment(header, cpu, *leg, address, device, len);
+    if (segment) return enter_segment(header, context, *leg, address, device, len);
     LiveLeg& received = legs_.go_on(*leg, header, LegDirection::rx, device, len);
     received.flow = flows_.reversed(leg->flow);
-    mark(received, header, cpu, device);
+    mark(received, header, context, device);
     if (sent_and_gone(*leg)) legs_.close(*leg, sent_outcome(*leg));
     return received;
   }
   LiveLeg& received = legs_.start(header, LegDirection::rx, address, device, len);
-  mark(received, header, cpu, device);
+  mark(received, header, context, device);
   return received;
 }
 
 // What software GSO cut off a packet is received as a packet of its own.
-LiveLeg& Receiver::enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,
-                                 SkbAddr address, DeviceId device, std::uint32_t len) {
+LiveLeg& Receiver::enter_segment(const EventHeader& header, const NetRxContext& context,
+                                 LiveLeg& sent, SkbAddr address, DeviceId device,
+                                 std::uint32_t len) {
   const std::uint64_t parent = sent.head->id;
   const FlowId flow = flows_.reversed(sent.flow);
   LiveLeg& received = legs_.start(header, LegDirection::rx, address, device, len);
   received.parent = parent;
   received.flow = flow;
-  mark(received, header, cpu, device);
+  mark(received, header, context, device);
   return received;
 }
 
@@ -164,37 +76,32 @@ bool Receiver::leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t 
 
 // Another device of this machine has it now, and will receive it in a poll to come.
 void Receiver::hand_on(LiveLeg& leg) {
-  take(cpus_[leg.rx.cpu].unmatched, &leg);
-  leg.rx.waiting = leg.rx.control = false;
+  protocol_.forget(leg);
+  leg.rx.control = false;
   leg.rx.handed_on = true;
 }
 
 void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
                          VlanTag vlan) {
-  Cpu& cpu = this->cpu(header.cpu);
+  NetRxContext& context = contexts_[header.cpu];
   const DeviceId id = devices_.id(device);
   LiveLeg* leg = legs_.find(address).leg;
   if (leg != nullptr && leaves_tunnel(*leg, id, len)) {
-    cpu.context.receive(header);
+    context.receive(header);
     hand_on(*leg);
   } else {
-    leg = &enter(header, cpu, address, id, len);
+    leg = &enter(header, context, address, id, len);
     leg->stages.set(Stage::gro, header.time);
-    cpu.context.set_stages(leg->stages, leg->head == leg ? 0 : leg->birth);
+    context.set_stages(leg->stages, leg->head == leg ? 0 : leg->birth);
   }
   leg->rx.vlan = vlan;
+  Cpu& cpu = cpus_[header.cpu];
   cpu.in_gro = leg;
   cpu.flushed = cpu.taker = LegRef();
 }
 
 bool Receiver::has_left_gro(const LiveLeg& leg) {
   return leg.rx.stacked && !leg.rx.handed_on;
-}
-
-// A packet is never put into the one that GSO made it of: that is gone, and another skb has its
-// address.
-bool Receiver::was_cut_off(const LiveLeg& part, const LiveLeg& whole) {
-  return part.parent != 0 && part.parent == whole.head->id;
 }
 
 // Which held skb took it is in no event but a probe's. Clear when this segment was the last that
@@ -221,12 +128,12 @@ Receiver::Merged Receiver::merged_into(const Cpu& cpu, const LiveLeg& leg) {
 }
 
 void Receiver::gro_exit(const EventHeader& header, std::int32_t ret) {
-  Cpu& cpu = this->cpu(header.cpu);
+  Cpu& cpu = cpus_[header.cpu];
   LiveLeg* leg = cpu.in_gro.get();
   cpu.in_gro = LegRef();
   if (leg == nullptr) return;
   if (ret == kGroHeld) {
-    if (cpu.held.size() >= kMaxUnmatched) cpu.held.erase(cpu.held.begin());
+    if (cpu.held.size() >= kMaxHeld) cpu.held.erase(cpu.held.begin());
     cpu.held.push_back(leg);
   } else if (ret == kGroMerged || ret == kGroMergedFree) {
     const auto [into, sure] = merged_into(cpu, *leg);
@@ -240,7 +147,7 @@ void Receiver::gro_exit(const EventHeader& header, std::int32_t ret) {
 }
 
 void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive& event) {
-  Cpu& cpu = this->cpu(header.cpu);
+  Cpu& cpu = cpus_[header.cpu];
   const LiveLeg* leg = cpu.in_gro.get();
   if (leg == nullptr || leg->skbaddr != event.skbaddr) return;
   cpu.taker = legs_.find(event.held).leg;
@@ -248,20 +155,20 @@ void Receiver::gro_received(const EventHeader& header, const ProbeSkbGroReceive&
 
 LiveLeg& Receiver::handed_over(const EventHeader& header, SkbAddr address, Text device,
                                std::uint32_t len, VlanTag vlan) {
-  Cpu& cpu = this->cpu(header.cpu);
+  NetRxContext& context = contexts_[header.cpu];
   const DeviceId id = devices_.id(device);
   LiveLeg* leg = legs_.find(address).leg;
   if (leg != nullptr && leg->direction == LegDirection::rx) {
     // netif_rx_entry and netif_rx tell of the same skb.
     if (!leg->rx.stacked && leg->device == id) return *leg;
     // A bridge's port hands it to the bridge (br_pass_frame_up(), net/bridge/br_input.c).
-    if (leg->rx.stacked && is_hop(header, cpu, *leg, id)) {
+    if (leg->rx.stacked && is_hop(header, context, *leg, id)) {
       leg->rx.handed_on = true;
       leg->rx.vlan = vlan;
       return *leg;
     }
   }
-  LiveLeg& entered = enter(header, cpu, address, id, len);
+  LiveLeg& entered = enter(header, context, address, id, len);
   entered.rx.vlan = vlan;
   return entered;
 }
@@ -273,47 +180,33 @@ void Receiver::left_to_backlog(const EventHeader& header, SkbAddr address, Text 
   leg.rx.in_backlog = true;
 }
 
-// The backlog of a CPU has done with a packet before it receives the next (process_backlog(),
-// net/core/dev.c); what a NAPI poll hands over is received whole before the first of it is looked
-// at (netif_receive_skb_list_internal()).
-void Receiver::begin_batch(Cpu& cpu, bool from_backlog) {
-  if (cpu.has_processed || from_backlog) {
-    ++cpu.batch;
-    for (const LegRef& ref : cpu.unmatched) park(ref);
-    cpu.unmatched.clear();
-  }
-  cpu.has_processed = false;
-}
-
 // Has a device of this machine given what it received to another one?
-bool Receiver::is_hop(const EventHeader& header, const Cpu& cpu, const LiveLeg& leg,
+bool Receiver::is_hop(const EventHeader& header, const NetRxContext& context, const LiveLeg& leg,
                       DeviceId device) {
-  return leg.rx.cpu == header.cpu && leg.rx.run == cpu.context.run() &&
-         leg.rx.poll == cpu.context.poll() && leg.rx.last_device != device && !leg.rx.has_data &&
-         !leg.rx.delivered;
+  return leg.rx.cpu == header.cpu && leg.rx.run == context.run() && leg.rx.poll == context.poll() &&
+         leg.rx.last_device != device && !leg.rx.has_data && !leg.rx.delivered;
 }
 
 LiveLeg& Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
-  Cpu& cpu = this->cpu(header.cpu);
-  cpu.context.receive(header);
+  NetRxContext& context = contexts_[header.cpu];
+  context.receive(header);
   LiveLeg* leg = legs_.find(event.skbaddr).leg;
-  begin_batch(cpu, leg != nullptr && leg->rx.in_backlog);
-  cpu.changed = SockAddr{};
-  cpu.read_early = false;
-  cpu.current[level(header)] = cpu.announced[level(header)] = LegRef();
+  const std::uint32_t batch = protocol_.receives(header, leg != nullptr && leg->rx.in_backlog);
 
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   const bool hop =
-      received && leg->rx.stacked && (leg->rx.handed_on || is_hop(header, cpu, *leg, device));
+      received && leg->rx.stacked && (leg->rx.handed_on || is_hop(header, context, *leg, device));
   if (!received || (leg->rx.stacked && !hop)) {
-    leg = &enter(header, cpu, event.skbaddr, device, event.len);
+    leg = &enter(header, context, event.skbaddr, device, event.len);
   }
+  Cpu& cpu = cpus_[header.cpu];
   if (take(cpu.held, leg) && cpu.in_gro.get() != nullptr) cpu.flushed = leg;
   if (hop && !leg->rx.handed_on) leg->rx.vlan = VlanTag::none;  // the port has it out by now
   leg->rx.stack_len = event.len;
   leg->rx.in_backlog = leg->rx.handed_on = false;
-  mark(*leg, header, cpu, device);
-  if (!leg->rx.waiting) wait(cpu, *leg);
+  mark(*leg, header, context, device);
+  leg->rx.batch = batch;
+  if (!leg->rx.waiting) protocol_.wait(header.cpu, *leg);
   if (hop) {
     ++leg->hops;
     return *leg;
@@ -324,361 +217,11 @@ LiveLeg& Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   // was queued (netif_rx) waited for a run that was raised later.
   if (!leg->stages.has(Stage::gro)) {
     const bool from_driver = leg->birth == header.time && leg->head == leg;
-    cpu.context.set_stages(leg->stages, from_driver ? 0 : leg->birth);
+    context.set_stages(leg->stages, from_driver ? 0 : leg->birth);
   }
   leg->stack_cpu = header.cpu;
-  leg->run = cpu.context.run();
+  leg->run = context.run();
   return *leg;
-}
-
-void Receiver::wait(Cpu& cpu, LiveLeg& leg) {
-  if (cpu.unmatched.size() >= kMaxUnmatched) {
-    park(cpu.unmatched.front());
-    cpu.unmatched.erase(cpu.unmatched.begin());
-  }
-  leg.rx.waiting = true;
-  cpu.unmatched.push_back(&leg);
-}
-
-// ------------------------------------------------------------------------------ the backlog
-
-void Receiver::park(const LegRef& ref) {
-  const LiveLeg* leg = ref.get();
-  if (leg == nullptr || !leg->rx.waiting || leg->rx.control) return let_go(ref);
-  parked_.push_back(ref);
-  while (!parked_.empty()) {
-    const LiveLeg* oldest = parked_.front().get();
-    const bool may_wait = oldest != nullptr && oldest->rx.waiting && parked_.size() <= kMaxParked &&
-                          leg->birth <= oldest->birth + kMaxBacklogWait;
-    if (may_wait) return;
-    let_go(parked_.front());
-    parked_.pop_front();
-  }
-}
-
-// Nothing more will be heard of it, unless its address is.
-void Receiver::let_go(const LegRef& ref) {
-  LiveLeg* leg = ref.get();
-  if (leg == nullptr || !leg->rx.waiting) return;
-  leg->rx.waiting = false;
-  if (leg->owns_address || leg->rx.delivered) return;
-  legs_.close(*leg, received_outcome(*leg), UnknownCause::address_reused);
-}
-
-FlowId Receiver::flow_of(const LiveLeg& leg) {
-  if (leg.flow != kNoFlow || leg.previous == nullptr) return leg.flow;
-  return flows_.reversed(leg.previous->flow);
-}
-
-bool Receiver::may_be_of(const LiveLeg& leg, FlowId flow) {
-  const FlowId its_flow = flow_of(leg);
-  return its_flow == kNoFlow || its_flow == flow;
-}
-
-// Problem: the event has more data than the packet `first` can carry; whose? Those that came right
-// behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
-// headers of the same length, of whole words (ihl, doff) where IPsec has not padded them. Where
-// more than one number of packets does, headers as long as before. The event's 16 bits may have no
-// room for the sum (whole_data_len()): two segments of 64 KiB over lo seem to be one that lacks 53
-// bytes, which is not of whole words. Uncertain where other flows wait too and nothing tells whose
-// is whose.
-void Receiver::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed) {
-  candidates_.clear();
-  const FlowId flow = track::flow_of(flows_, event);
-  each_waiting([&](LiveLeg& leg) {
-    const bool behind = &leg != &first && leg.rx.last_device == first.rx.last_device &&
-                        leg.stages[Stage::stack] >= first.stages[Stage::stack];
-    if (behind && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
-  });
-  std::stable_sort(candidates_.begin(), candidates_.end(), [](const LiveLeg* a, const LiveLeg* b) {
-    return a->stages[Stage::stack] < b->stages[Stage::stack];
-  });
-  // The better the answer, the higher.
-  const auto rank = [known = of(flow).headers](std::uint32_t headers) {
-    return headers == known ? 3 : are_words(headers) ? 2 : 1;
-  };
-  std::uint64_t sum = first.rx.stack_len;
-  std::uint32_t shortest = first.rx.stack_len;
-  std::size_t behind = 0, of_words = 0;
-  // Where it can be of one packet, it is, unless the event has not said all.
-  const std::uint32_t of_one =
-      first.rx.stack_len - whole_data_len(first.rx.stack_len, event.data_len);
-  const bool may_be_one = are_headers(of_one);
-  int best = may_be_one ? rank(of_one) : 0;
-  for (std::size_t packets = 2; packets <= candidates_.size() + 1; ++packets) {
-    sum += candidates_[packets - 2]->rx.stack_len;
-    shortest = std::min(shortest, candidates_[packets - 2]->rx.stack_len);
-    if (sum < event.data_len + packets * kLeastTcpHeaders) continue;
-    const std::uint64_t lacking =
-        (sum - event.data_len - packets * kLeastTcpHeaders) / kDataLenWraps * kDataLenWraps;
-    const std::uint64_t all_headers = sum - event.data_len - lacking;
-    if (all_headers % packets != 0 || !are_headers(all_headers / packets)) continue;
-    if (may_be_one && lacking == 0) continue;
-    const auto headers = static_cast<std::uint32_t>(all_headers / packets);
-    if (headers > shortest) continue;  // one of them has less
-    const int its = rank(headers);
-    if (its > 1) ++of_words;
-    if (its <= best) continue;
-    best = its;
-    behind = packets - 1;
-    probed.headers = headers;
-    probed.data_len = static_cast<std::uint32_t>(event.data_len + lacking);
-  }
-  if (of_words == 1 && flow != kNoFlow) of(flow).headers = probed.headers;
-  probed.coalesced = std::span(candidates_).first(behind);
-  for (LiveLeg* leg : probed.coalesced) {
-    leg->rx.waiting = false;
-    leg->infer();
-  }
-}
-
-// ------------------------------------------------------------------------------ the protocol
-
-// What came by a device below that of its connection is not there yet: it waits for the poll of a
-// tunnel's device (gro_cells_receive(), net/core/gro_cells.c).
-bool Receiver::is_below(const LiveLeg& leg, std::optional<DeviceId> device) {
-  return device && stacked_.lies_on(*device, leg.rx.last_device);
-}
-
-// In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits. In a task
-// it is one that waited while the task had locked its socket, and the softirq received others, too.
-LiveLeg* Receiver::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited) {
-  const std::optional<DeviceId> device = of(flow).device;
-  for (std::size_t i = 0; i < cpu.unmatched.size(); ++i) {
-    LiveLeg* leg = cpu.unmatched[i].get();
-    if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
-    if (waited ? !came_by(*leg, device) : is_below(*leg, device)) continue;
-    cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
-    leg->rx.waiting = false;
-    if (legs_.find(leg->skbaddr).leg != leg) {
-      legs_.close(*leg, Outcome::unknown, UnknownCause::address_reused);
-      return nullptr;
-    }
-    if (i > 0 || waited) {
-      leg->infer();
-    } else if (flow != kNoFlow) {
-      of(flow).device = leg->rx.last_device;
-    }
-    return leg;
-  }
-  return nullptr;
-}
-
-// A task works on what has waited for it, received on any CPU, and the event does not name it: the
-// oldest of its flow that has so much data, alone or with those behind it.
-void Receiver::take_waiting(TcpProbe event, Probed& probed) {
-  const FlowId flow = track::flow_of(flows_, event);
-  const std::optional<DeviceId> device = of(flow).device;
-  waiting_.clear();
-  each_waiting([&](LiveLeg& leg) {
-    if (may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
-  });
-  for (LiveLeg* leg : waiting_) {
-    if (!could_carry(leg->rx.stack_len, event.data_len)) {
-      coalesced_behind(*leg, event, probed);
-      if (probed.coalesced.empty()) continue;
-    }
-    probed.leg = leg;
-    leg->rx.waiting = false;
-    leg->infer();
-    for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
-    return;
-  }
-}
-
-// The same for a segment without data. That one may be is no reason to think that it is: many are
-// freed without an event. But a socket is locked and released in one call (lock_sock(),
-// release_sock(), net/core/sock.c): it came since then, by the connection's device, and nobody else
-// has its address. The oldest; where the device is not known yet, the only one.
-LiveLeg* Receiver::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
-  candidates_.clear();
-  each_waiting([&](LiveLeg& leg) {
-    const bool may_be = leg.stages[Stage::stack] >= since && are_headers(leg.rx.stack_len) &&
-                        leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
-    if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
-  });
-  if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
-  LiveLeg* leg = *std::min_element(candidates_.begin(), candidates_.end(),
-                                   [](const LiveLeg* a, const LiveLeg* b) {
-                                     return a->stages[Stage::stack] < b->stages[Stage::stack];
-                                   });
-  leg->rx.waiting = false;
-  leg->infer();
-  for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
-  return leg;
-}
-
-Receiver::Probed Receiver::probed(const EventHeader& header, const TcpProbe& event,
-                                  std::optional<Nanoseconds> since) {
-  Cpu& cpu = this->cpu(header.cpu);
-  sees_tcp_probes_ = cpu.has_processed = true;
-  LiveLeg* leg = nullptr;
-  if (event.skbaddr) {
-    leg = legs_.find(*event.skbaddr).leg;
-    if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
-    if (leg != nullptr) {
-      take(cpu.unmatched, leg);
-      leg->rx.waiting = false;
-    }
-  } else {
-    const FlowId flow = track::flow_of(flows_, event);
-    leg = take_fitting(cpu, flow, event.data_len, in_task(header));
-    if (leg == nullptr && event.data_len == 0 && since) {
-      leg = take_backlogged(flow, of(flow).device, *since);
-    }
-  }
-  Probed probed{leg, {}, 0, event.data_len};
-  if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
-    take_waiting(event, probed);
-    leg = probed.leg;
-  }
-  if (leg != nullptr && probed.coalesced.empty()) {
-    probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
-  }
-  cpu.current[level(header)] = leg;
-  cpu.announced[level(header)] = LegRef();
-  if (leg != nullptr && in_task(header) && probed.coalesced.empty() &&
-      !are_one(leg->rx.stack_len, probed.data_len)) {
-    coalesced_behind(*leg, event, probed);
-  }
-  // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
-  if (!probed.coalesced.empty() && leg->rx.stack_len == probed.headers) {
-    cpu.current[level(header)] = probed.coalesced.front();
-  }
-  return probed;
-}
-
-Receiver::Ready Receiver::made_ready(const EventHeader& header, std::uint64_t socket,
-                                     std::uint16_t protocol) {
-  Cpu& cpu = this->cpu(header.cpu);
-  cpu.has_processed = true;
-  LiveLeg* leg = cpu.current[level(header)].get();
-  if (protocol == kProtocolMptcp) return announced_again(header);
-  // Before 6.12 the bytes' socket is known by its cookie only.
-  if (leg != nullptr && leg->rx.has_data &&
-      (leg->rx.socket == socket || !Sockets::is_address(leg->rx.socket))) {
-    cpu.announced[level(header)] = leg;
-    return {leg, true};
-  }
-  if (protocol != kProtocolUdp) return {};
-  if (LiveLeg* datagram = cpu.datagram.get();
-      datagram != nullptr && cpu.datagram_socket == socket) {
-    cpu.datagram = LegRef();
-    return {datagram, true};
-  }
-  if (in_task(header) || std::exchange(cpu.read_early, false)) return {};
-  LiveLeg* waiting = oldest(cpu.unmatched);
-  if (waiting == nullptr) {
-    // Every socket of a multicast group gets a clone, but one, the last: that gets the skb itself
-    // (__udp4_lib_mcast_deliver(), net/ipv4/udp.c).
-    const bool is_clone = leg != nullptr && !leg->rx.has_data && leg->rx.queued;
-    return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
-  }
-  const bool sure = cpu.unmatched.size() == 1;
-  cpu.unmatched.erase(cpu.unmatched.begin());
-  waiting->rx.waiting = false;
-  cpu.current[level(header)] = waiting;
-  return {waiting, sure};
-}
-
-// A subflow has announced it, and its MPTCP socket does, in the same breath (subflow_data_ready(),
-// net/mptcp/subflow.c).
-Receiver::Ready Receiver::announced_again(const EventHeader& header) {
-  Cpu& cpu = this->cpu(header.cpu);
-  LiveLeg* leg = std::exchange(cpu.announced[level(header)], LegRef()).get();
-  const bool is_it = leg != nullptr && (in_task(header) || leg->rx.run == cpu.context.run());
-  return is_it ? Ready{leg, true} : Ready{};
-}
-
-Receiver::Ready Receiver::made_readable(const EventHeader& header, std::uint64_t socket) {
-  Cpu& cpu = this->cpu(header.cpu);
-  const LiveLeg* last = cpu.current[level(header)].get();
-  const bool tcp = last != nullptr && last->rx.socket == socket;
-  if (!tcp && (cpu.datagram.get() == nullptr || cpu.datagram_socket != socket)) return {};
-  const std::uint16_t protocol = tcp ? kProtocolTcp : kProtocolUdp;
-  Ready ready = made_ready(header, socket, protocol);
-  ready.protocol = protocol;
-  return ready;
-}
-
-// The probe and tcp_probe are the first two things that tcp_rcv_established() does.
-void Receiver::complete(const EventHeader& header, TcpProbe& event) {
-  Cpu& cpu = this->cpu(header.cpu);
-  if (!cpu.segment) return;
-  event.skbaddr = cpu.segment->skbaddr;
-  event.skaddr = cpu.segment->skaddr;
-  cpu.segment.reset();
-}
-
-void Receiver::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& event) {
-  LiveLeg* leg = legs_.find(event.skbaddr).leg;
-  if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
-  processed(header, leg);
-  Cpu& cpu = this->cpu(header.cpu);
-  cpu.datagram = leg;
-  cpu.datagram_socket = Sockets::key(event.skaddr);
-}
-
-// tcp_rcv_state_process() and tcp_rcv_synsent_state_process() free the segment that completed a
-// handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
-void Receiver::state_changed(const EventHeader& header, const InetSockSetState& event,
-                             const Connected& connection, std::optional<Nanoseconds> since) {
-  if (in_task(header) && !comes_of_a_segment(event)) return;
-  if (event.protocol == kProtocolMptcp) return;  // its subflow's segment, and told of there
-  Cpu& cpu = this->cpu(header.cpu);
-  cpu.has_processed = true;
-  // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED (tcp_check_req()), or
-  // from FIN_WAIT1 to FIN_WAIT2 to CLOSE.
-  if (cpu.changed == event.skaddr) return;
-  cpu.changed = event.skaddr;
-  // A segment that takes it out of ESTABLISHED had its tcp_probe: tcp_rcv_established() calls
-  // tcp_fin() and tcp_reset() (net/ipv4/tcp_input.c). Those that wait behind it are others.
-  if (event.oldstate == kTcpEstablished && sees_tcp_probes_) return;
-  const std::size_t waiting = cpu.unmatched.size();
-  LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
-  if (leg == nullptr && since) {
-    leg = take_backlogged(connection.flow, connection.device, *since);
-  }
-  if (leg == nullptr) return;
-  if (waiting > 1 || in_task(header)) leg->infer();
-  leg->rx.control = true;
-  leg->rx.waiting = false;
-}
-
-void Receiver::processed(const EventHeader& header, LiveLeg* leg) {
-  Cpu& cpu = this->cpu(header.cpu);
-  cpu.has_processed = true;
-  if (leg == nullptr) return;
-  take(cpu.unmatched, leg);
-  leg->rx.waiting = false;
-}
-
-// All fragments but the last are equally long. Those between the two are only taken for fragments
-// of it when nothing else is heard of them.
-std::uint64_t Receiver::reassembled(const EventHeader& header, const LiveLeg& first) {
-  std::vector<LegRef>& unmatched = this->cpu(header.cpu).unmatched;
-  const auto follows = [&](const LegRef& ref) {
-    const LiveLeg* leg = ref.get();
-    return leg != nullptr && leg != &first && !was_cut_off(first, *leg) && leg->rx.waiting &&
-           leg->rx.fragment_of == 0 && leg->rx.last_device == first.rx.last_device &&
-           leg->stages[Stage::stack] >= first.stages[Stage::stack];
-  };
-  const LiveLeg* last = nullptr;
-  for (const LegRef& ref : unmatched) {
-    if (!follows(ref)) continue;
-    last = ref.get();
-    if (last->rx.stack_len != first.rx.stack_len) break;
-  }
-  if (last == nullptr) return 0;
-  const auto mark = [&](const LegRef& ref) {
-    if (!follows(ref) || ref.get() == last || was_cut_off(*ref.get(), *last)) return;
-    if (ref.get()->rx.stack_len != first.rx.stack_len) return;
-    if (ref.get()->stages[Stage::stack] > last->stages[Stage::stack]) return;
-    ref.get()->rx.fragment_of = last->head->id;
-  };
-  for (const LegRef& ref : parked_) mark(ref);
-  for (const LegRef& ref : unmatched) mark(ref);
-  return last->head->id;
 }
 
 // Problem: the skb of a packet that was freed without an event comes back as an answer, 14 bytes
@@ -691,30 +234,17 @@ std::uint64_t Receiver::reassembled(const EventHeader& header, const LiveLeg& fi
 bool Receiver::forwards(const EventHeader& header, const LiveLeg& leg, DeviceId device,
                         std::uint32_t len, bool answering) {
   constexpr std::uint32_t kLongestAck = 72;  // IPv6 and TCP with time stamps
-  const Cpu& cpu = this->cpu(header.cpu);
   const bool may_be = leg.rx.stacked && leg.rx.cpu == header.cpu &&
-                      leg.rx.run == cpu.context.run() && leg.rx.batch == cpu.batch &&
-                      !leg.rx.has_data && !leg.rx.control &&
-                      could_be_forwarded(leg.rx.stack_len, leg.rx.vlan, len);
+                      leg.rx.run == contexts_[header.cpu].run() &&
+                      leg.rx.batch == protocol_.batch(header.cpu) && !leg.rx.has_data &&
+                      !leg.rx.control && could_be_forwarded(leg.rx.stack_len, leg.rx.vlan, len);
   if (!may_be) return false;
   if (device != leg.rx.last_device && !stacked_.lies_on(device, leg.rx.last_device)) return true;
   const auto number = static_cast<std::size_t>(device);
   if (number >= sends_back_.size()) sends_back_.resize(number + 1);
   if (leg.rx.stack_len > kLongestAck) return sends_back_[number] = true;
-  const bool at_work_for_a_socket = answering || cpu.changed != SockAddr{};
-  return !at_work_for_a_socket && (sees_tcp_probes_ || sends_back_[number]);
-}
-
-void Receiver::on_loss(CpuId id) {
-  Cpu& cpu = this->cpu(id);
-  cpu.context.on_loss();
-  cpu.in_gro = cpu.flushed = cpu.taker = cpu.datagram = LegRef();
-  cpu.current[0] = cpu.current[1] = cpu.announced[0] = cpu.announced[1] = LegRef();
-  cpu.segment.reset();
-  cpu.held.clear();
-  for (const LegRef& ref : cpu.unmatched) let_go(ref);
-  cpu.unmatched.clear();
-  cpu.has_processed = true;
+  const bool at_work_for_a_socket = answering || protocol_.has_changed_state(header.cpu);
+  return !at_work_for_a_socket && (protocol_.sees_tcp_probes() || sends_back_[number]);
 }
 
 }  // namespace skbtrail::track

@@ -1,35 +1,24 @@
-// The receive rules: from the driver, or from a sender on this machine, through GRO to the
-// protocol.
+// The receive rules: from the driver, or from a sender on this machine, through GRO to the stack.
+// What happens from there to the socket is track/protocol.h's.
 //
-// Problem. Half of the events do not name an skb (GRO's exit, sk_data_ready, tcp_probe
-// before 6.12), and half of the ends have no event. Rules. A packet is born where the driver hands
-// it over (napi_gro_receive_entry, netif_rx, netif_receive_skb_entry), else at netif_receive_skb. A
-// second netif_receive_skb in the same NAPI poll on another device is a hop (bridge, VLAN, tunnel).
-// GRO's exit belongs to the last entry of its CPU (napi_gro_receive() does not nest). Packets wait
-// per CPU, in the order of netif_receive_skb, for the protocol event that is theirs: one that names
-// an skb takes that one out, one that does not takes the oldest that fits. What happened between
-// two receives separates batches, and so does a receive of what netif_rx() left to the CPU's
-// backlog: who is left of the batch before ended without an event, or waits in the backlog of a
-// socket that a task has locked. There TCP coalesces too (tcp_add_backlog(),
-// net/ipv4/tcp_ipv4.c, since 4.20): the probe of the first then has the bytes of those behind it,
-// whose skbs were freed without an event.
+// Problem. GRO's exit names no skb, and half of the ends have no event. Rules. A packet is born
+// where the driver hands it over (napi_gro_receive_entry, netif_rx, netif_receive_skb_entry), else
+// at netif_receive_skb. A second netif_receive_skb in the same NAPI poll on another device is a hop
+// (bridge, VLAN, tunnel). GRO's exit belongs to the last entry of its CPU (napi_gro_receive() does
+// not nest).
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "event/net.h"
 #include "event/probe.h"
-#include "event/sock.h"
-#include "event/tcp.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
 #include "track/names.h"
 #include "track/net_rx_context.h"
 #include "track/per_cpu.h"
+#include "track/protocol.h"
 #include "track/stacked_devices.h"
 
 namespace skbtrail::track {
@@ -37,19 +26,21 @@ namespace skbtrail::track {
 class Receiver {
  public:
   // `has_start_xmit`: the trace can have net_dev_start_xmit events.
-  Receiver(LegTable& legs, Devices& devices, const StackedDevices& stacked, Flows& flows,
-           bool has_start_xmit)
+  Receiver(LegTable& legs, Devices& devices, NetRxContexts& contexts, Protocol& protocol,
+           const StackedDevices& stacked, Flows& flows, bool has_start_xmit)
       : legs_(legs),
         devices_(devices),
+        contexts_(contexts),
+        protocol_(protocol),
         stacked_(stacked),
         flows_(flows),
         has_start_xmit_(has_start_xmit) {}
 
-  NetRxContext& context(CpuId cpu) { return this->cpu(cpu).context; }
-
   void gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
                  VlanTag vlan);
   void gro_exit(const EventHeader& header, std::int32_t ret);
+  // A probe names the packet that takes the one which is in GRO now (event/probe.h).
+  void gro_received(const EventHeader& header, const ProbeSkbGroReceive& event);
   // netif_receive_skb_entry, netif_receive_skb_list_entry.
   LiveLeg& handed_over(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
                        VlanTag vlan);
@@ -58,162 +49,49 @@ class Receiver {
   // Its leg; with hops, one that was received before.
   LiveLeg& stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device);
 
-  // The leg a tcp_probe is about; null when it is none we know. It waits no longer. `coalesced` are
-  // those behind it whose data is in the event's data_len, in order; valid until the next call.
-  struct Probed {
-    LiveLeg* leg = nullptr;
-    std::span<LiveLeg* const> coalesced;
-    std::uint32_t headers = 0;   // bytes of each of their lengths that are no data
-    std::uint32_t data_len = 0;  // the event's, with the bits that it had no room for
-  };
-  // `since`: when the task's call began, where it is a task that works on the segment.
-  Probed probed(const EventHeader& header, const TcpProbe& event,
-                std::optional<Nanoseconds> since = std::nullopt);
-  // The leg whose data made a socket ready: `socket` holds the bytes of the one being processed, or
-  // it is a datagram that waits. `sure`: nothing else could have been meant.
-  struct Ready {
-    LiveLeg* leg = nullptr;
-    bool sure = true;
-    std::uint16_t protocol = 0;
-  };
-  Ready made_ready(const EventHeader& header, std::uint64_t socket, std::uint16_t protocol);
-  // The same of a call of sock_def_readable(), which tells no protocol: null when it is no
-  // packet's.
-  Ready made_readable(const EventHeader& header, std::uint64_t socket);
-  // A datagram was read before its socket was made ready.
-  void read_early(const LiveLeg& leg) { cpu(leg.rx.cpu).read_early = true; }
-
-  // What probes say (event/probe.h): completes the tcp_probe that follows on this CPU, ...
-  void entered_tcp(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
-    cpu(header.cpu).segment = event;
-  }
-  void complete(const EventHeader& header, TcpProbe& event);
-  // ... names the datagram whose socket becomes ready next, ...
-  void udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& event);
-  // ... and the packet that takes the one which is in GRO now.
-  void gro_received(const EventHeader& header, const ProbeSkbGroReceive& event);
-
-  // What is known of a connection whose socket an event names.
-  struct Connected {
-    FlowId flow = kNoFlow;           // kNoFlow when it is not known
-    std::optional<DeviceId> device;  // that its segments came by
-  };
-  // A connection changed its state while the softirq worked on a segment: that one is used up.
-  // `since`: see probed().
-  void state_changed(const EventHeader& header, const InetSockSetState& event,
-                     const Connected& connection, std::optional<Nanoseconds> since);
-  // The skb's end, or its way on, was seen: nobody waits for it.
-  void processed(const EventHeader& header, LiveLeg* leg);
-  // The last fragment of a datagram came, `first` is freed: the packet that they are from now on; 0
-  // when it is not known.
-  std::uint64_t reassembled(const EventHeader& header, const LiveLeg& first);
   // Is this net_dev_queue the forwarding of that received packet? `answering`: its CPU has just
   // received for a connection.
   bool forwards(const EventHeader& header, const LiveLeg& leg, DeviceId device, std::uint32_t len,
                 bool answering);
 
-  // The CPU's task is switched away from, or its call returns.
-  void task_moves_on(CpuId id) {
-    cpu(id).context.task_moves_on();
-    cpu(id).announced[0] = LegRef();
-  }
-  void on_loss(CpuId id);
+  void on_loss(CpuId id) { cpus_[id] = {}; }
 
  private:
+  // What GRO works on.
   struct Cpu {
-    NetRxContext context;
     LegRef in_gro;
-    std::vector<LegRef> held;       // by GRO
-    LegRef flushed;                 // by the call of GRO that is going on
-    LegRef taker;                   // of the one in GRO, as a probe named it
-    std::vector<LegRef> unmatched;  // received, no protocol event yet, in order
-    // Whose bytes a socket took last, by level(): a task that works on what waited
-    // for it may be interrupted by a softirq that receives, between tcp_probe and the socket's
-    // waking (release_sock() leaves softirqs on, net/core/sock.c).
-    LegRef current[2];
-    LegRef announced[2];  // as its subflow's, and not as its MPTCP socket's
-    LegRef datagram;      // that a socket took last, as a probe named it
-    std::uint64_t datagram_socket = 0;
-    std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
-    SockAddr changed{};  // the connection that changed its state last, since the last receive
-    bool has_processed = false;  // something, since then
-    bool read_early = false;     // the next datagram that is announced
-    std::uint32_t batch = 0;
+    std::vector<LegRef> held;
+    LegRef flushed;  // by the call of GRO that is going on
+    LegRef taker;    // of the one in GRO, as a probe named it
   };
 
-  // What its segments have in common, where no doubt was.
-  struct Connection {
-    std::optional<DeviceId> device;  // that gave them to the stack
-    std::uint32_t headers = 0;       // bytes that are no data; 0: not known
-  };
-
-  Cpu& cpu(CpuId id) { return cpus_[id]; }
-  Connection& of(FlowId flow) {
-    const auto number = static_cast<std::size_t>(flow);
-    if (number >= connections_.size()) connections_.resize(number + 1);
-    return connections_[number];
-  }
-  LiveLeg& enter(const EventHeader& header, Cpu& cpu, SkbAddr address, DeviceId device,
+  LiveLeg& enter(const EventHeader& header, NetRxContext& context, SkbAddr address, DeviceId device,
                  std::uint32_t len);
-  [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, Cpu& cpu, LiveLeg& sent,
-                                           SkbAddr address, DeviceId device, std::uint32_t len);
+  [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, const NetRxContext& context,
+                                           LiveLeg& sent, SkbAddr address, DeviceId device,
+                                           std::uint32_t len);
   static bool leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t len);
   void hand_on(LiveLeg& leg);
   static bool has_left_gro(const LiveLeg& leg);
-  static bool is_hop(const EventHeader& header, const Cpu& cpu, const LiveLeg& leg,
+  static bool is_hop(const EventHeader& header, const NetRxContext& context, const LiveLeg& leg,
                      DeviceId device);
-  void begin_batch(Cpu& cpu, bool from_backlog);
-  void mark(LiveLeg& leg, const EventHeader& header, const Cpu& cpu, DeviceId device);
-  void wait(Cpu& cpu, LiveLeg& leg);
-  [[gnu::noinline]] void park(const LegRef& ref);
-  [[gnu::noinline]] void let_go(const LegRef& ref);
-  [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
-  [[gnu::noinline]] void take_waiting(TcpProbe event, Probed& probed);
-  [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
-                                             Nanoseconds since);
-  FlowId flow_of(const LiveLeg& leg);
-  bool may_be_of(const LiveLeg& leg, FlowId flow);
-  // On any CPU, those that may lie in a backlog first.
-  template <class Visit>
-  void each_waiting(Visit visit) {
-    const auto consider = [&](const LegRef& ref) {
-      LiveLeg* leg = ref.get();
-      if (leg != nullptr && leg->rx.waiting && !leg->rx.control) visit(*leg);
-    };
-    for (const LegRef& ref : parked_) consider(ref);
-    for (const Cpu& cpu : cpus_) {
-      for (const LegRef& ref : cpu.unmatched) consider(ref);
-    }
-  }
-  LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited);
-  bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);
-  static bool came_by(const LiveLeg& leg, std::optional<DeviceId> device) {
-    return !device || leg.rx.last_device == *device;
-  }
+  static void mark(LiveLeg& leg, const EventHeader& header, const NetRxContext& context,
+                   DeviceId device);
   struct Merged {
     LiveLeg* into = nullptr;  // null when it is unknown
     bool sure = false;
   };
-  static bool was_cut_off(const LiveLeg& part, const LiveLeg& whole);
   static Merged merged_into(const Cpu& cpu, const LiveLeg& leg);
-  static bool take(std::vector<LegRef>& list, const LiveLeg* leg);
-  Ready announced_again(const EventHeader& header);
-  static bool waits(const LegRef& ref);
-  LiveLeg* oldest(std::vector<LegRef>& list);
-  LiveLeg* take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device);
 
   LegTable& legs_;
   Devices& devices_;
+  NetRxContexts& contexts_;
+  Protocol& protocol_;
   const StackedDevices& stacked_;
   Flows& flows_;
   bool has_start_xmit_;
   PerCpu<Cpu> cpus_;
-  std::vector<bool> sends_back_;         // by DeviceId: forwards by where it came from
-  std::vector<Connection> connections_;  // by FlowId
-  bool sees_tcp_probes_ = false;
-  std::deque<LegRef> parked_;  // may lie in a backlog, oldest first
-  std::vector<LiveLeg*> candidates_;
-  std::vector<LiveLeg*> waiting_;  // for take_waiting()
+  std::vector<bool> sends_back_;  // by DeviceId: forwards by where it came from
 };
 
 }  // namespace skbtrail::track

@@ -1,4 +1,4 @@
-// How much of a segment may be headers: no event tells.
+// How much of a packet is headers, and how much the data of a segment: no event tells both.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,30 @@ constexpr std::uint32_t kMostTcpHeaders = 120;  // with all options
 
 inline bool are_headers(std::uint64_t bytes) {
   return bytes >= kLeastTcpHeaders && bytes <= kMostTcpHeaders;
+}
+// All that is in them: ihl and doff count words.
+inline bool are_words(std::uint64_t headers) {
+  return headers % 4 == 0;
+}
+
+// What a tcp_probe of an skb of that length counted: the event keeps 16 bits of it.
+constexpr std::uint32_t kDataLenWraps = 1U << 16;
+inline std::uint32_t whole_data_len(std::uint32_t received_len, std::uint32_t data_len) {
+  if (received_len < kDataLenWraps || received_len < data_len + kLeastTcpHeaders) return data_len;
+  const std::uint32_t whole =
+      data_len + (received_len - data_len - kLeastTcpHeaders) / kDataLenWraps * kDataLenWraps;
+  return are_headers(received_len - whole) ? whole : data_len;
+}
+
+// The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
+inline bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
+  data_len = whole_data_len(received_len, data_len);
+  return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;
+}
+// So long a packet, and so much data: nothing else is in it.
+inline bool are_one(std::uint32_t received_len, std::uint32_t data_len) {
+  return received_len >= data_len && are_headers(received_len - data_len) &&
+         are_words(received_len - data_len);
 }
 
 }  // namespace skbtrail::track

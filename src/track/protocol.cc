@@ -1,0 +1,453 @@
+#include "track/protocol.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "track/context.h"
+#include "track/socket.h"
+#include "track/tcp_headers.h"
+
+namespace skbtrail::track {
+namespace {
+
+// Does a connection change like that only because a segment came? Then it was one that waited while
+// a task had locked the socket (tcp_v4_rcv() queues it, release_sock() works it off).
+bool comes_of_a_segment(const InetSockSetState& event) {
+  switch (event.oldstate) {
+    case kTcpSynSent:
+    case kTcpSynRecv:
+      return event.newstate == kTcpEstablished;
+    case kTcpFinWait1:
+    case kTcpFinWait2:
+    case kTcpClosing:
+    case kTcpLastAck:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// How long a task may keep its socket locked while packets wait for it, and how many may do so.
+constexpr Nanoseconds kMaxBacklogWait = 1'000'000'000;
+constexpr std::size_t kMaxParked = 2048;
+
+// More than a NAPI poll can put into a list (gro_normal_one(): 8; a poll's budget: 64 to 300).
+constexpr std::size_t kMaxUnmatched = 512;
+
+}  // namespace
+
+// ------------------------------------------------------------------------------ who waits
+
+// The backlog of a CPU has done with a packet before it receives the next (process_backlog(),
+// net/core/dev.c); what a NAPI poll hands over is received whole before the first of it is looked
+// at (netif_receive_skb_list_internal()).
+std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
+  Cpu& cpu = this->cpu(header.cpu);
+  if (cpu.has_processed || from_backlog) {
+    ++cpu.batch;
+    for (const LegRef& ref : cpu.unmatched) park(ref);
+    cpu.unmatched.clear();
+  }
+  cpu.has_processed = false;
+  cpu.changed = SockAddr{};
+  cpu.read_early = false;
+  cpu.current[level(header)] = cpu.announced[level(header)] = LegRef();
+  return cpu.batch;
+}
+
+void Protocol::wait(CpuId id, LiveLeg& leg) {
+  Cpu& cpu = this->cpu(id);
+  if (cpu.unmatched.size() >= kMaxUnmatched) {
+    park(cpu.unmatched.front());
+    cpu.unmatched.erase(cpu.unmatched.begin());
+  }
+  leg.rx.waiting = true;
+  cpu.unmatched.push_back(&leg);
+}
+
+void Protocol::forget(LiveLeg& leg) {
+  take(cpu(leg.rx.cpu).unmatched, &leg);
+  leg.rx.waiting = false;
+}
+
+bool Protocol::waits(const LegRef& ref) {
+  const LiveLeg* leg = ref.get();
+  return leg != nullptr && !leg->rx.control && leg->rx.fragment_of == 0 &&
+         !leg->stages.has(Stage::proto);
+}
+
+// The oldest that still waits; who has died or gone on is dropped.
+LiveLeg* Protocol::oldest(std::vector<LegRef>& list) {
+  std::size_t dead = 0;
+  while (dead < list.size() && !waits(list[dead])) ++dead;
+  for (std::size_t i = 0; i < dead; ++i) let_go(list[i]);
+  list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dead));
+  return list.empty() ? nullptr : list.front().get();
+}
+
+// The oldest that came by the device that the connection receives by: what lies at another one may
+// be on its way to somebody else, such as to the poll of a tunnel's device.
+LiveLeg* Protocol::take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device) {
+  if (oldest(list) == nullptr) return nullptr;
+  const auto found = std::find_if(list.begin(), list.end(), [&](const LegRef& ref) {
+    return waits(ref) && came_by(*ref.get(), device);
+  });
+  if (found == list.end()) return nullptr;
+  LiveLeg* leg = found->get();
+  list.erase(found);
+  return leg;
+}
+
+// ------------------------------------------------------------------------------ behind a lock
+
+void Protocol::park(const LegRef& ref) {
+  const LiveLeg* leg = ref.get();
+  if (leg == nullptr || !leg->rx.waiting || leg->rx.control) return let_go(ref);
+  parked_.push_back(ref);
+  while (!parked_.empty()) {
+    const LiveLeg* oldest = parked_.front().get();
+    const bool may_wait = oldest != nullptr && oldest->rx.waiting && parked_.size() <= kMaxParked &&
+                          leg->birth <= oldest->birth + kMaxBacklogWait;
+    if (may_wait) return;
+    let_go(parked_.front());
+    parked_.pop_front();
+  }
+}
+
+// Nothing more will be heard of it, unless its address is.
+void Protocol::let_go(const LegRef& ref) {
+  LiveLeg* leg = ref.get();
+  if (leg == nullptr || !leg->rx.waiting) return;
+  leg->rx.waiting = false;
+  if (leg->owns_address || leg->rx.delivered) return;
+  legs_.close(*leg, received_outcome(*leg), UnknownCause::address_reused);
+}
+
+FlowId Protocol::flow_of(const LiveLeg& leg) {
+  if (leg.flow != kNoFlow || leg.previous == nullptr) return leg.flow;
+  return flows_.reversed(leg.previous->flow);
+}
+
+bool Protocol::may_be_of(const LiveLeg& leg, FlowId flow) {
+  const FlowId its_flow = flow_of(leg);
+  return its_flow == kNoFlow || its_flow == flow;
+}
+
+// Problem: the event has more data than the packet `first` can carry; whose? Those that came right
+// behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
+// headers of the same length, of whole words (ihl, doff) where IPsec has not padded them. Where
+// more than one number of packets does, headers as long as before. The event's 16 bits may have no
+// room for the sum (whole_data_len()): two segments of 64 KiB over lo seem to be one that lacks 53
+// bytes, which is not of whole words. Uncertain where other flows wait too and nothing tells whose
+// is whose.
+void Protocol::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed) {
+  candidates_.clear();
+  const FlowId flow = track::flow_of(flows_, event);
+  each_waiting([&](LiveLeg& leg) {
+    const bool behind = &leg != &first && leg.rx.last_device == first.rx.last_device &&
+                        leg.stages[Stage::stack] >= first.stages[Stage::stack];
+    if (behind && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
+  });
+  std::stable_sort(candidates_.begin(), candidates_.end(), [](const LiveLeg* a, const LiveLeg* b) {
+    return a->stages[Stage::stack] < b->stages[Stage::stack];
+  });
+  // The better the answer, the higher.
+  const auto rank = [known = of(flow).headers](std::uint32_t headers) {
+    return headers == known ? 3 : are_words(headers) ? 2 : 1;
+  };
+  std::uint64_t sum = first.rx.stack_len;
+  std::uint32_t shortest = first.rx.stack_len;
+  std::size_t behind = 0, of_words = 0;
+  // Where it can be of one packet, it is, unless the event has not said all.
+  const std::uint32_t of_one =
+      first.rx.stack_len - whole_data_len(first.rx.stack_len, event.data_len);
+  const bool may_be_one = are_headers(of_one);
+  int best = may_be_one ? rank(of_one) : 0;
+  for (std::size_t packets = 2; packets <= candidates_.size() + 1; ++packets) {
+    sum += candidates_[packets - 2]->rx.stack_len;
+    shortest = std::min(shortest, candidates_[packets - 2]->rx.stack_len);
+    if (sum < event.data_len + packets * kLeastTcpHeaders) continue;
+    const std::uint64_t lacking =
+        (sum - event.data_len - packets * kLeastTcpHeaders) / kDataLenWraps * kDataLenWraps;
+    const std::uint64_t all_headers = sum - event.data_len - lacking;
+    if (all_headers % packets != 0 || !are_headers(all_headers / packets)) continue;
+    if (may_be_one && lacking == 0) continue;
+    const auto headers = static_cast<std::uint32_t>(all_headers / packets);
+    if (headers > shortest) continue;  // one of them has less
+    const int its = rank(headers);
+    if (its > 1) ++of_words;
+    if (its <= best) continue;
+    best = its;
+    behind = packets - 1;
+    probed.headers = headers;
+    probed.data_len = static_cast<std::uint32_t>(event.data_len + lacking);
+  }
+  if (of_words == 1 && flow != kNoFlow) of(flow).headers = probed.headers;
+  probed.coalesced = std::span(candidates_).first(behind);
+  for (LiveLeg* leg : probed.coalesced) {
+    leg->rx.waiting = false;
+    leg->infer();
+  }
+}
+
+// ------------------------------------------------------------------------------ its events
+
+// What came by a device below that of its connection is not there yet: it waits for the poll of a
+// tunnel's device (gro_cells_receive(), net/core/gro_cells.c).
+bool Protocol::is_below(const LiveLeg& leg, std::optional<DeviceId> device) {
+  return device && stacked_.lies_on(*device, leg.rx.last_device);
+}
+
+// In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits. In a task
+// it is one that waited while the task had locked its socket, and the softirq received others, too.
+LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited) {
+  const std::optional<DeviceId> device = of(flow).device;
+  for (std::size_t i = 0; i < cpu.unmatched.size(); ++i) {
+    LiveLeg* leg = cpu.unmatched[i].get();
+    if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
+    if (waited ? !came_by(*leg, device) : is_below(*leg, device)) continue;
+    cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
+    leg->rx.waiting = false;
+    if (legs_.find(leg->skbaddr).leg != leg) {
+      legs_.close(*leg, Outcome::unknown, UnknownCause::address_reused);
+      return nullptr;
+    }
+    if (i > 0 || waited) {
+      leg->infer();
+    } else if (flow != kNoFlow) {
+      of(flow).device = leg->rx.last_device;
+    }
+    return leg;
+  }
+  return nullptr;
+}
+
+// A task works on what has waited for it, received on any CPU, and the event does not name it: the
+// oldest of its flow that has so much data, alone or with those behind it.
+void Protocol::take_waiting(TcpProbe event, Probed& probed) {
+  const FlowId flow = track::flow_of(flows_, event);
+  const std::optional<DeviceId> device = of(flow).device;
+  waiting_.clear();
+  each_waiting([&](LiveLeg& leg) {
+    if (may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
+  });
+  for (LiveLeg* leg : waiting_) {
+    if (!could_carry(leg->rx.stack_len, event.data_len)) {
+      coalesced_behind(*leg, event, probed);
+      if (probed.coalesced.empty()) continue;
+    }
+    probed.leg = leg;
+    leg->rx.waiting = false;
+    leg->infer();
+    for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
+    return;
+  }
+}
+
+// The same for a segment without data. That one may be is no reason to think that it is: many are
+// freed without an event. But a socket is locked and released in one call (lock_sock(),
+// release_sock(), net/core/sock.c): it came since then, by the connection's device, and nobody else
+// has its address. The oldest; where the device is not known yet, the only one.
+LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
+  candidates_.clear();
+  each_waiting([&](LiveLeg& leg) {
+    const bool may_be = leg.stages[Stage::stack] >= since && are_headers(leg.rx.stack_len) &&
+                        leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
+    if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
+  });
+  if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
+  LiveLeg* leg = *std::min_element(candidates_.begin(), candidates_.end(),
+                                   [](const LiveLeg* a, const LiveLeg* b) {
+                                     return a->stages[Stage::stack] < b->stages[Stage::stack];
+                                   });
+  leg->rx.waiting = false;
+  leg->infer();
+  for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
+  return leg;
+}
+
+Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& event,
+                                  std::optional<Nanoseconds> since) {
+  Cpu& cpu = this->cpu(header.cpu);
+  sees_tcp_probes_ = cpu.has_processed = true;
+  LiveLeg* leg = nullptr;
+  if (event.skbaddr) {
+    leg = legs_.find(*event.skbaddr).leg;
+    if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
+    if (leg != nullptr) {
+      take(cpu.unmatched, leg);
+      leg->rx.waiting = false;
+    }
+  } else {
+    const FlowId flow = track::flow_of(flows_, event);
+    leg = take_fitting(cpu, flow, event.data_len, in_task(header));
+    if (leg == nullptr && event.data_len == 0 && since) {
+      leg = take_backlogged(flow, of(flow).device, *since);
+    }
+  }
+  Probed probed{leg, {}, 0, event.data_len};
+  if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
+    take_waiting(event, probed);
+    leg = probed.leg;
+  }
+  if (leg != nullptr && probed.coalesced.empty()) {
+    probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
+  }
+  cpu.current[level(header)] = leg;
+  cpu.announced[level(header)] = LegRef();
+  if (leg != nullptr && in_task(header) && probed.coalesced.empty() &&
+      !are_one(leg->rx.stack_len, probed.data_len)) {
+    coalesced_behind(*leg, event, probed);
+  }
+  // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
+  if (!probed.coalesced.empty() && leg->rx.stack_len == probed.headers) {
+    cpu.current[level(header)] = probed.coalesced.front();
+  }
+  return probed;
+}
+
+Protocol::Ready Protocol::made_ready(const EventHeader& header, std::uint64_t socket,
+                                     std::uint16_t protocol) {
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.has_processed = true;
+  LiveLeg* leg = cpu.current[level(header)].get();
+  if (protocol == kProtocolMptcp) return announced_again(header);
+  // Before 6.12 the bytes' socket is known by its cookie only.
+  if (leg != nullptr && leg->rx.has_data &&
+      (leg->rx.socket == socket || !Sockets::is_address(leg->rx.socket))) {
+    cpu.announced[level(header)] = leg;
+    return {leg, true};
+  }
+  if (protocol != kProtocolUdp) return {};
+  if (LiveLeg* datagram = cpu.datagram.get();
+      datagram != nullptr && cpu.datagram_socket == socket) {
+    cpu.datagram = LegRef();
+    return {datagram, true};
+  }
+  if (in_task(header) || std::exchange(cpu.read_early, false)) return {};
+  LiveLeg* waiting = oldest(cpu.unmatched);
+  if (waiting == nullptr) {
+    // Every socket of a multicast group gets a clone, but one, the last: that gets the skb itself
+    // (__udp4_lib_mcast_deliver(), net/ipv4/udp.c).
+    const bool is_clone = leg != nullptr && !leg->rx.has_data && leg->rx.queued;
+    return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
+  }
+  const bool sure = cpu.unmatched.size() == 1;
+  cpu.unmatched.erase(cpu.unmatched.begin());
+  waiting->rx.waiting = false;
+  cpu.current[level(header)] = waiting;
+  return {waiting, sure};
+}
+
+// A subflow has announced it, and its MPTCP socket does, in the same breath (subflow_data_ready(),
+// net/mptcp/subflow.c).
+Protocol::Ready Protocol::announced_again(const EventHeader& header) {
+  Cpu& cpu = this->cpu(header.cpu);
+  LiveLeg* leg = std::exchange(cpu.announced[level(header)], LegRef()).get();
+  const bool is_it =
+      leg != nullptr && (in_task(header) || leg->rx.run == contexts_[header.cpu].run());
+  return is_it ? Ready{leg, true} : Ready{};
+}
+
+Protocol::Ready Protocol::made_readable(const EventHeader& header, std::uint64_t socket) {
+  Cpu& cpu = this->cpu(header.cpu);
+  const LiveLeg* last = cpu.current[level(header)].get();
+  const bool tcp = last != nullptr && last->rx.socket == socket;
+  if (!tcp && (cpu.datagram.get() == nullptr || cpu.datagram_socket != socket)) return {};
+  const std::uint16_t protocol = tcp ? kProtocolTcp : kProtocolUdp;
+  Ready ready = made_ready(header, socket, protocol);
+  ready.protocol = protocol;
+  return ready;
+}
+
+// The probe and tcp_probe are the first two things that tcp_rcv_established() does.
+void Protocol::complete(const EventHeader& header, TcpProbe& event) {
+  Cpu& cpu = this->cpu(header.cpu);
+  if (!cpu.segment) return;
+  event.skbaddr = cpu.segment->skbaddr;
+  event.skaddr = cpu.segment->skaddr;
+  cpu.segment.reset();
+}
+
+void Protocol::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& event) {
+  LiveLeg* leg = legs_.find(event.skbaddr).leg;
+  if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
+  processed(header, leg);
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.datagram = leg;
+  cpu.datagram_socket = Sockets::key(event.skaddr);
+}
+
+// tcp_rcv_state_process() and tcp_rcv_synsent_state_process() free the segment that completed a
+// handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
+void Protocol::state_changed(const EventHeader& header, const InetSockSetState& event,
+                             const Connected& connection, std::optional<Nanoseconds> since) {
+  if (in_task(header) && !comes_of_a_segment(event)) return;
+  if (event.protocol == kProtocolMptcp) return;  // its subflow's segment, and told of there
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.has_processed = true;
+  // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED (tcp_check_req()), or
+  // from FIN_WAIT1 to FIN_WAIT2 to CLOSE.
+  if (cpu.changed == event.skaddr) return;
+  cpu.changed = event.skaddr;
+  // A segment that takes it out of ESTABLISHED had its tcp_probe: tcp_rcv_established() calls
+  // tcp_fin() and tcp_reset() (net/ipv4/tcp_input.c). Those that wait behind it are others.
+  if (event.oldstate == kTcpEstablished && sees_tcp_probes_) return;
+  const std::size_t waiting = cpu.unmatched.size();
+  LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
+  if (leg == nullptr && since) {
+    leg = take_backlogged(connection.flow, connection.device, *since);
+  }
+  if (leg == nullptr) return;
+  if (waiting > 1 || in_task(header)) leg->infer();
+  leg->rx.control = true;
+  leg->rx.waiting = false;
+}
+
+void Protocol::processed(const EventHeader& header, LiveLeg* leg) {
+  Cpu& cpu = this->cpu(header.cpu);
+  cpu.has_processed = true;
+  if (leg == nullptr) return;
+  take(cpu.unmatched, leg);
+  leg->rx.waiting = false;
+}
+
+// All fragments but the last are equally long. Those between the two are only taken for fragments
+// of it when nothing else is heard of them.
+std::uint64_t Protocol::reassembled(const EventHeader& header, const LiveLeg& first) {
+  std::vector<LegRef>& unmatched = this->cpu(header.cpu).unmatched;
+  const auto follows = [&](const LegRef& ref) {
+    const LiveLeg* leg = ref.get();
+    return leg != nullptr && leg != &first && !was_cut_off(first, *leg) && leg->rx.waiting &&
+           leg->rx.fragment_of == 0 && leg->rx.last_device == first.rx.last_device &&
+           leg->stages[Stage::stack] >= first.stages[Stage::stack];
+  };
+  const LiveLeg* last = nullptr;
+  for (const LegRef& ref : unmatched) {
+    if (!follows(ref)) continue;
+    last = ref.get();
+    if (last->rx.stack_len != first.rx.stack_len) break;
+  }
+  if (last == nullptr) return 0;
+  const auto mark = [&](const LegRef& ref) {
+    if (!follows(ref) || ref.get() == last || was_cut_off(*ref.get(), *last)) return;
+    if (ref.get()->rx.stack_len != first.rx.stack_len) return;
+    if (ref.get()->stages[Stage::stack] > last->stages[Stage::stack]) return;
+    ref.get()->rx.fragment_of = last->head->id;
+  };
+  for (const LegRef& ref : parked_) mark(ref);
+  for (const LegRef& ref : unmatched) mark(ref);
+  return last->head->id;
+}
+
+void Protocol::on_loss(CpuId id) {
+  Cpu& cpu = this->cpu(id);
+  cpu.current[0] = cpu.current[1] = cpu.announced[0] = cpu.announced[1] = LegRef();
+  cpu.datagram = LegRef();
+  cpu.segment.reset();
+  for (const LegRef& ref : cpu.unmatched) let_go(ref);
+  cpu.unmatched.clear();
+  cpu.has_processed = true;
+}
+
+}  // namespace skbtrail::track
