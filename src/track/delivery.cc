@@ -529,9 +529,9 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   counters_.unmatched_bytes += left;
   if (left > 0) ++counters_.unmatched_copies;
   for (LiveLeg* leg : read_) {
+    reads_.deliver(*leg, task, copy.taking);
     if (leg != named && may_have_others(socket)) [[unlikely]]
       leg->infer();
-    reads_.deliver(*leg, task, copy.taking);
   }
   read_.clear();
 }

@@ -63,9 +63,11 @@ void FlowStats::take_merged(const Packet& into) {
   if (found == merged_.end()) return;
   const Merged merged = found->second;
   merged_.erase(found);
-  const Leg* leg = into.first;
-  while (leg->next != nullptr && leg->direction != LegDirection::rx) leg = leg->next;
-  if (leg->outcome != Outcome::forwarded) add(leg->flow, merged);
+  for (const Leg* leg = into.first; leg != nullptr; leg = leg->next) {
+    if (leg->direction != LegDirection::rx && leg->next != nullptr) continue;
+    if (leg->outcome != Outcome::forwarded) add(leg->flow, merged);
+    return;
+  }
 }
 
 void FlowStats::add(FlowId id, const Merged& merged) {

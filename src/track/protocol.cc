@@ -290,14 +290,13 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
     take_waiting(event, probed);
     leg = probed.leg;
   }
-  if (leg != nullptr && probed.coalesced.empty()) {
-    probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
-  }
   cpu.current[level(header)] = leg;
   cpu.announced[level(header)] = LegRef();
-  if (leg != nullptr && in_task(header) && probed.coalesced.empty() &&
-      !are_one(leg->rx.stack_len, probed.data_len)) {
-    coalesced_behind(*leg, event, probed);
+  if (leg == nullptr) return probed;
+  if (probed.coalesced.empty()) {
+    probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
+    const bool may_have_more = in_task(header) && !are_one(leg->rx.stack_len, probed.data_len);
+    if (may_have_more) coalesced_behind(*leg, event, probed);
   }
   // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
   if (!probed.coalesced.empty() && leg->rx.stack_len == probed.headers) {
