@@ -342,9 +342,9 @@ void PacketTracker::on(const EventHeader& header, const InetSockSetState& event)
   // In that state it has just had a tcp_probe (tcp_v4_do_rcv(), net/ipv4/tcp_ipv4.c).
   const bool has_no_probe = event.oldstate != kTcpEstablished && !in_task(header);
   if (has_no_probe) origins_.done_with_another(header.cpu);
-  protocol_.state_changed(header, event, delivery_.connection(event.skaddr),
-                          delivery_.call_begun(header));
-  delivery_.state_changed(header, event, comms_.name(header.pid));
+  LiveLeg* segment = protocol_.state_changed(header, event, delivery_.connection(event.skaddr),
+                                             delivery_.call_begun(header));
+  delivery_.state_changed(header, event, segment, comms_.name(header.pid));
 }
 
 // ------------------------------------------------------------------------------ tasks

@@ -379,28 +379,31 @@ void Protocol::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& ev
 
 // tcp_rcv_state_process() and tcp_rcv_synsent_state_process() free the segment that completed a
 // handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
-void Protocol::state_changed(const EventHeader& header, const InetSockSetState& event,
-                             const Connected& connection, std::optional<Nanoseconds> since) {
-  if (in_task(header) && !comes_of_a_segment(event)) return;
-  if (event.protocol == kProtocolMptcp) return;  // its subflow's segment, and told of there
+LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetState& event,
+                                 const Connected& connection, std::optional<Nanoseconds> since) {
+  if (in_task(header) && !comes_of_a_segment(event)) return nullptr;
+  if (event.protocol == kProtocolMptcp) return nullptr;  // its subflow's segment, and told of there
   Cpu& cpu = this->cpu(header.cpu);
   cpu.has_processed = true;
   // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED (tcp_check_req()), or
   // from FIN_WAIT1 to FIN_WAIT2 to CLOSE.
-  if (cpu.changed == event.skaddr) return;
+  if (cpu.changed == event.skaddr) return cpu.changed_by.get();
   cpu.changed = event.skaddr;
+  cpu.changed_by = LegRef();
   // A segment that takes it out of ESTABLISHED had its tcp_probe: tcp_rcv_established() calls
   // tcp_fin() and tcp_reset() (net/ipv4/tcp_input.c). Those that wait behind it are others.
-  if (event.oldstate == kTcpEstablished && sees_tcp_probes_) return;
+  if (event.oldstate == kTcpEstablished && sees_tcp_probes_) return nullptr;
   const std::size_t waiting = cpu.unmatched.size();
   LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
   if (leg == nullptr && since) {
     leg = take_backlogged(connection.flow, connection.device, *since);
   }
-  if (leg == nullptr) return;
+  if (leg == nullptr) return nullptr;
   if (waiting > 1 || in_task(header)) leg->infer();
   leg->rx.control = true;
   leg->rx.waiting = false;
+  cpu.changed_by = leg;
+  return leg;
 }
 
 void Protocol::processed(const EventHeader& header, LiveLeg* leg) {

@@ -79,9 +79,9 @@ class Protocol {
     std::optional<DeviceId> device;  // that its segments came by
   };
   // A connection changed its state while the softirq worked on a segment: that one is used up.
-  // `since`: see probed().
-  void state_changed(const EventHeader& header, const InetSockSetState& event,
-                     const Connected& connection, std::optional<Nanoseconds> since);
+  // Returns it, where it had no tcp_probe and is known. `since`: see probed().
+  LiveLeg* state_changed(const EventHeader& header, const InetSockSetState& event,
+                         const Connected& connection, std::optional<Nanoseconds> since);
   // The skb's end, or its way on, was seen: nobody waits for it.
   void processed(const EventHeader& header, LiveLeg* leg);
   // The last fragment of a datagram came, `first` is freed: the packet that they are from now on; 0
@@ -110,6 +110,7 @@ class Protocol {
     std::uint64_t datagram_socket = 0;
     std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
     SockAddr changed{};  // the connection that changed its state last, since the last receive
+    LegRef changed_by;   // that segment
     bool has_processed = false;  // something, since then
     bool read_early = false;     // the next datagram that is announced
     std::uint32_t batch = 0;

@@ -1,10 +1,6 @@
 // Which connection a packet is of before its socket has received anything, and when it has closed.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 
-#include <algorithm>
-#include <array>
-#include <span>
 #include <string>
 
 #include "track/delivery_script.h"
@@ -14,11 +10,6 @@ namespace {
 
 class ConnectionNames : public DeliveryScript {
  protected:
-  static constexpr std::array<std::uint8_t, 16> kHere{0, 0, 0,    0,    0,   0, 0, 0,
-                                                      0, 0, 0xff, 0xff, 192, 0, 2, 1};
-  static constexpr std::array<std::uint8_t, 16> kThere{0, 0, 0,    0,    0,   0, 0, 0,
-                                                       0, 0, 0xff, 0xff, 192, 0, 2, 2};
-
   void change(const EventHeader& header, std::int32_t from, std::int32_t to) {
     tracker.on(header, InetSockSetState{kSocket, from, to, kTcp, 80, 4000, kHere, kThere});
   }
@@ -42,16 +33,6 @@ class ConnectionNames : public DeliveryScript {
     event.sk = kSocket;
     event.protocol = kTcp;
     tracker.on(reader(time), event);
-  }
-  static sockaddr_in6 sockaddr(std::span<const std::uint8_t> address, std::uint16_t port) {
-    sockaddr_in6 result{};
-    result.sin6_family = AF_INET6;
-    result.sin6_port = htons(port);
-    std::copy(address.begin(), address.end(), result.sin6_addr.s6_addr);
-    return result;
-  }
-  static std::span<const std::uint8_t> bytes(const sockaddr_in6& address) {
-    return {reinterpret_cast<const std::uint8_t*>(&address), sizeof address};
   }
   std::string flow(std::uint64_t id) { return flows.name(leg(id).flow, leg(id).direction); }
 

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <string_view>
 
 #include "event/sched.h"
@@ -22,6 +26,11 @@ class DeliveryScript : public ::testing::Test, protected TrackerScript {
   static constexpr std::uint32_t kHeaders = 52;
   static constexpr std::uint16_t kTcp = 6;
   static constexpr std::uint16_t kUdp = 17;
+  // The two ends of its connection.
+  static constexpr std::array<std::uint8_t, 16> kHere{0, 0, 0,    0,    0,   0, 0, 0,
+                                                      0, 0, 0xff, 0xff, 192, 0, 2, 1};
+  static constexpr std::array<std::uint8_t, 16> kThere{0, 0, 0,    0,    0,   0, 0, 0,
+                                                       0, 0, 0xff, 0xff, 192, 0, 2, 2};
 
   static EventHeader reader(Nanoseconds time) { return at(time, kReaderCpu, kTask, kReader); }
 
@@ -36,6 +45,17 @@ class DeliveryScript : public ::testing::Test, protected TrackerScript {
     event.sport = 80;
     event.dport = 4000;
     return event;
+  }
+  // As some events have them.
+  static sockaddr_in6 sockaddr(std::span<const std::uint8_t> address, std::uint16_t port) {
+    sockaddr_in6 result{};
+    result.sin6_family = AF_INET6;
+    result.sin6_port = htons(port);
+    std::copy(address.begin(), address.end(), result.sin6_addr.s6_addr);
+    return result;
+  }
+  static std::span<const std::uint8_t> bytes(const sockaddr_in6& address) {
+    return {reinterpret_cast<const std::uint8_t*>(&address), sizeof address};
   }
   // Received, processed and queued to the socket in the softirq.
   void arrive(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
