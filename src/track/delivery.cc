@@ -524,7 +524,8 @@ void Delivery::remember_opener(const EventHeader& header, const InetSockSetState
 Delivery::Opener Delivery::take_opener(const Socket& socket) {
   const auto found = std::find_if(openers_.begin(), openers_.end(), [&](const Opener& one) {
     const auto key = Sockets::key(one.socket);
-    return key == socket.key || key == socket.address || one.cookie == socket.key ||
+    return key == socket.key || key == socket.address ||
+           (one.cookie != 0 && one.cookie == socket.key) ||
            (one.flow != kNoFlow && one.flow == socket.flow);
   });
   if (found == openers_.end()) return {};
