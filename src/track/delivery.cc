@@ -106,7 +106,7 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
     socket.sport = event.sport;
     socket.dport = event.dport;
     if (!openers_.empty()) [[unlikely]]
-      queue_opener(socket, probed);
+      openers_.probed(socket, probed, sees_ready_);
   }
   Cpu& cpu = this->cpu(header.cpu);
   // What a task's backlog is answered with leaves in the task's name; of that the softirqs that
@@ -161,9 +161,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
     const bool of_another =  // a listener, of which the other has just come
         Sockets::is_address(answer.socket) && answer.socket != Sockets::key(event.skaddr);
     if (!of_another) answer = {};
-    for (Opener& opener : openers_) {
-      if (opener.socket == event.skaddr && opener.ready == 0) opener.ready = header.time;
-    }
+    openers_.ready(event.skaddr, header.time);
     return;
   }
   if (event.protocol == kProtocolMptcp) {
@@ -199,9 +197,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
 
 // Only now: where nothing waits, tcp_rcv_established() answers before it announces.
 void Delivery::tell_answer(const Answer& answer) {
-  for (Opener& opener : openers_) {
-    if (Sockets::key(opener.socket) == answer.socket) opener.answer = answer.len;
-  }
+  openers_.answered(answer.socket, answer.len);
   Socket* socket = sockets_.find(answer.socket);
   if (socket == nullptr) return;
   if (answer.announced) {
@@ -292,7 +288,9 @@ LiveLeg* Delivery::last_acked(const EventHeader& header, SkbAddr address) {
 void Delivery::state_changed(const EventHeader& header, const InetSockSetState& event,
                              LiveLeg* segment, std::string_view comm) {
   origins_.state_changed(header, task(header), event);
-  remember_opener(header, event, segment);
+  if (openers_.remember(event, segment)) {
+    cpu(header.cpu).answer[level(header)] = {Sockets::key(event.skaddr)};
+  }
   const bool mptcp = event.protocol == kProtocolMptcp;
   sees_mptcp_ |= mptcp;
   if (event.newstate != kTcpClose) return;
@@ -488,7 +486,7 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     LiveLeg* leg = copy.leg.get();
     if (leg != nullptr && leg->rx.control && !leg->rx.has_data) [[unlikely]] {
       const bool has_room = copy.len + kLeastTcpHeaders <= leg->rx.stack_len;
-      if (socket != nullptr && has_room) opened_with(*socket, *leg, copy.len);
+      if (socket != nullptr && has_room) read_opener(*socket, *leg, copy.len);
       leg = nullptr;  // no datagram
     }
     if (socket == nullptr || socket->bytes.empty()) {
@@ -503,80 +501,6 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     pop_bytes(*socket, task, copy);
   }
   task.copies.clear();
-}
-
-// The segment that opens a connection may have data, and always has where TCP_DEFER_ACCEPT waits
-// for it: no tcp_probe tells of that (tcp_rcv_state_process() calls tcp_data_queue(),
-// net/ipv4/tcp_input.c, 5.4 to 6.18). How much it is tell the headers of the next segment, or a
-// copy, whichever comes first.
-void Delivery::remember_opener(const EventHeader& header, const InetSockSetState& event,
-                               LiveLeg* segment) {
-  std::erase_if(openers_, [&](const Opener& opener) { return opener.socket == event.skaddr; });
-  const bool opens = event.oldstate == kTcpSynRecv && event.newstate == kTcpEstablished;
-  if (!opens || segment == nullptr || segment->rx.stack_len <= kMostTcpHeaders) return;
-  if (segment->confidence != Confidence::exact) return;  // its copy will tell, if it is it
-  if (openers_.size() == kMaxOpeners) openers_.erase(openers_.begin());
-  openers_.push_back({event.skaddr, track::flow_of(flows_, event), segment});
-  cpu(header.cpu).answer[level(header)] = {Sockets::key(event.skaddr)};
-}
-
-// What opened the socket's connection; it is not asked for again.
-Delivery::Opener Delivery::take_opener(const Socket& socket) {
-  const auto found = std::find_if(openers_.begin(), openers_.end(), [&](const Opener& one) {
-    const auto key = Sockets::key(one.socket);
-    return key == socket.key || key == socket.address ||
-           (one.cookie != 0 && one.cookie == socket.key) ||
-           (one.flow != kNoFlow && one.flow == socket.flow);
-  });
-  if (found == openers_.end()) return {};
-  const Opener opener = *found;
-  openers_.erase(found);
-  const LiveLeg* leg = opener.leg.get();
-  return leg != nullptr && leg->rx.control && !leg->rx.has_data ? opener : Opener();
-}
-
-// The connection's first tcp_probe: what opened it came before that, as any other segment, and it
-// may have been too early, too.
-void Delivery::queue_opener(Socket& socket, const Protocol::Probed& probed) {
-  const Opener opener = take_opener(socket);
-  LiveLeg* leg = opener.leg.get();
-  if (leg == nullptr || probed.leg == nullptr) return;
-  const std::uint32_t headers =
-      probed.coalesced.empty() ? probed.leg->rx.stack_len - probed.data_len : probed.headers;
-  if (!are_headers(headers)) return;
-  hold_opener(socket, *leg, headers);
-  if (opener.ready != 0) {
-    leg->stages.set_first(Stage::ready, opener.ready);
-    leg->rx.ready = true;
-    socket.bytes.announce(*leg, 0);
-  } else if (sees_ready_ && opener.answer != 0) {
-    socket.bytes.answered_early(opener.answer);
-  }
-}
-
-// All that came later is behind it, now that it is read.
-void Delivery::opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied) {
-  constexpr std::uint32_t kUsualHeaders = 52;  // IPv4 + TCP with time stamps
-  const std::uint32_t rest = leg.rx.stack_len - copied;
-  std::uint32_t headers = 0;
-  for (std::size_t i = 0; i < socket.bytes.size() && headers == 0; ++i) {
-    const LiveLeg* later = socket.bytes.at(i).leg.get();
-    if (later != nullptr) headers = later->rx.stack_len - later->rx.data_len;
-  }
-  if (!are_headers(headers) || headers > rest) {
-    leg.infer();
-    headers = are_headers(rest) ? rest : kUsualHeaders;
-  }
-  hold_opener(socket, leg, headers);
-}
-
-void Delivery::hold_opener(Socket& socket, LiveLeg& leg, std::uint32_t headers) {
-  leg.rx.control = false;
-  leg.rx.has_data = leg.rx.queued = true;
-  leg.rx.socket = socket.key;
-  leg.rx.data_len = leg.rx.stack_len - headers;
-  leg.flow = connection(SockAddr{socket.key}).flow;
-  socket.bytes.push_first(leg, leg.rx.data_len);
 }
 
 // Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
@@ -603,9 +527,7 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
   Task& task = this->task(header);
   task.adjusted_socket = sockets_.key_of(event.skaddr, event.sock_cookie);
-  for (Opener& opener : openers_) {
-    if (opener.socket == event.skaddr) opener.cookie = event.sock_cookie;
-  }
+  openers_.has_cookie(event.skaddr, event.sock_cookie);
   task.adjusted = taking(task, header);
   for (PendingCopy& copy : task.copies) {
     if (copy.socket == 0) copy.socket = task.adjusted_socket;
@@ -617,9 +539,9 @@ void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking
                              std::uint64_t bytes) {
   Socket& socket = this->socket(key);
   if (!openers_.empty()) [[unlikely]] {
-    LiveLeg* leg = take_opener(socket).leg.get();
-    if (leg != nullptr && bytes + kLeastTcpHeaders <= leg->rx.stack_len) {
-      opened_with(socket, *leg, static_cast<std::uint32_t>(bytes));
+    LiveLeg* opener = openers_.take(socket);
+    if (opener != nullptr && bytes + kLeastTcpHeaders <= opener->rx.stack_len) {
+      read_opener(socket, *opener, static_cast<std::uint32_t>(bytes));
     }
   }
   counters_.unmatched_bytes += socket.bytes.take_uncopied(bytes, read_);
@@ -727,7 +649,7 @@ Protocol::Connected Delivery::connection(SockAddr sk) {
 }
 
 void Delivery::on_loss(CpuId id) {
-  openers_.clear();
+  openers_.forget_all();
   Cpu& cpu = this->cpu(id);
   cpu.ready = LegRef();
   for (Answer& answer : cpu.answer) answer = {};

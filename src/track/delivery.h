@@ -4,7 +4,7 @@
 // TCP. tcp_probe pushes a packet's bytes to the end of its socket's queue; every copy to a task
 // takes as many from its front, and the packet whose last byte is taken is delivered at that time.
 // The order is ByteQueue's (track/byte_queue.h). A segment that opens a connection has no
-// tcp_probe, and is pushed when the next one has its.
+// tcp_probe (track/openers.h).
 // UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
 // context says it, and is preferred. A copy counts when it is known that the task did not only
@@ -34,6 +34,7 @@
 #include "track/context.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
+#include "track/openers.h"
 #include "track/origin.h"
 #include "track/per_cpu.h"
 #include "track/protocol.h"
@@ -125,16 +126,6 @@ class Delivery {
     std::uint32_t len = 0;     // 0: none has been sent
     bool announced = false;    // the segment came in its place
   };
-  // Opened a connection, and may have data.
-  struct Opener {
-    SockAddr socket{};
-    FlowId flow = kNoFlow;
-    LegRef leg;
-    Nanoseconds ready = 0;     // its sk_data_ready; 0: none so far
-    std::uint64_t cookie = 0;  // of the socket; 0: not known
-    std::uint32_t answer = 0;  // the length of what was sent for it at once; 0: nothing was
-  };
-  static constexpr std::size_t kMaxOpeners = 64;
   struct Cpu {
     std::vector<LegRef> coalesced[2];  // behind the packet of the last tcp_probe: in a task, in a
                                        // softirq
@@ -193,11 +184,9 @@ class Delivery {
     answer = {};
   }
   [[gnu::noinline]] void tell_answer(const Answer& answer);
-  void remember_opener(const EventHeader& header, const InetSockSetState& event, LiveLeg* segment);
-  Opener take_opener(const Socket& socket);
-  [[gnu::noinline]] void queue_opener(Socket& socket, const Protocol::Probed& probed);
-  [[gnu::noinline]] void opened_with(Socket& socket, LiveLeg& leg, std::uint32_t copied);
-  void hold_opener(Socket& socket, LiveLeg& leg, std::uint32_t headers);
+  void read_opener(Socket& socket, LiveLeg& opener, std::uint32_t copied) {
+    Openers::read(socket, opener, flow_of(SockAddr{socket.key}), copied);
+  }
   [[gnu::noinline]] void name_acks(Task& task);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   // Once, when its connection is over or the capture is.
@@ -215,7 +204,7 @@ class Delivery {
   Sockets sockets_;
   Reads reads_{legs_, sockets_};
   PerCpu<Cpu> cpus_;
-  std::vector<Opener> openers_;  // of connections that have no tcp_probe yet, oldest first
+  Openers openers_{flows_};
   // Empty but for their memory:
   std::vector<QueuedBytes> gathered_;  // by subflows
   std::vector<LiveLeg*> read_;         // by a copy
