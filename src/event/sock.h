@@ -8,7 +8,10 @@
 
 namespace skbtrail {
 
-// Protocols and flags of the events below (include/uapi/linux/in.h, include/linux/socket.h).
+// Families, protocols and flags of the events below (include/linux/socket.h,
+// include/uapi/linux/in.h). Those of another family have numbers for protocols, too, of their own.
+inline constexpr std::uint16_t kFamilyInet = 2;
+inline constexpr std::uint16_t kFamilyInet6 = 10;
 inline constexpr std::uint16_t kProtocolTcp = 6;
 inline constexpr std::uint16_t kProtocolUdp = 17;
 inline constexpr std::uint16_t kProtocolMptcp = 262;
@@ -17,13 +20,19 @@ inline constexpr std::uint32_t kMsgPeek = 0x2;
 inline constexpr std::uint32_t kMsgTrunc = 0x20;
 inline constexpr std::uint32_t kMsgErrQueue = 0x2000;
 
+inline bool is_inet(std::uint16_t family) {
+  return family == kFamilyInet || family == kFamilyInet6;
+}
+
 // sk->sk_data_ready() is about to be called: there is something to read. 6.3 and later.
 struct SkDataReady {
   static constexpr EventName name{"sock", "sk_data_ready"};
   SockAddr skaddr{};
   std::uint16_t protocol = 0;
+  std::uint16_t family = kFamilyInet;
   static constexpr auto fields =
-      std::tuple{field("skaddr", &SkDataReady::skaddr), field("protocol", &SkDataReady::protocol)};
+      std::tuple{field("skaddr", &SkDataReady::skaddr), field("protocol", &SkDataReady::protocol),
+                 field("family", &SkDataReady::family)};
 };
 
 // sock_recvmsg() is about to return `ret`. 6.3 and later; not for splice().
@@ -33,9 +42,11 @@ struct SockRecvLength {
   std::uint16_t protocol = 0;
   std::int32_t ret = 0;
   std::uint32_t flags = 0;
+  std::uint16_t family = kFamilyInet;
   static constexpr auto fields =
       std::tuple{field("sk", &SockRecvLength::sk), field("protocol", &SockRecvLength::protocol),
-                 field("ret", &SockRecvLength::ret), field("flags", &SockRecvLength::flags)};
+                 field("ret", &SockRecvLength::ret), field("flags", &SockRecvLength::flags),
+                 field("family", &SockRecvLength::family)};
 };
 
 // sock_sendmsg() is about to return: after all packets that the call itself sent. 6.3 and later.

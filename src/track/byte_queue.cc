@@ -18,6 +18,11 @@ std::uint32_t ranges(std::uint32_t longer) {
   return number <= kMostRanges ? number : 0;
 }
 
+// Of two answers, if one is so much longer: has it more ranges? The other may have some, too.
+bool differ_in_ranges(std::uint32_t longer) {
+  return ranges(longer) != 0 || ranges(longer + kFirstRange) > 1;
+}
+
 }  // namespace
 
 // ------------------------------------------------------------------------------ in
@@ -125,8 +130,10 @@ void ByteQueue::answered_early(std::uint32_t len) {
 }
 
 void ByteQueue::answered_unannounced(std::uint32_t len) {
-  bare_answer_ = bare_answer_ == 0 ? len : std::min(bare_answer_, len);
-  if (ranges(len - bare_answer_) == 0) return;
+  const std::uint32_t shortest = bare_answer_ == 0 ? len : bare_answer_;
+  const auto [shorter, longer] = std::minmax(shortest, len);
+  bare_answer_ = shorter;
+  if (!differ_in_ranges(longer - shorter)) return;
   disordered_ = true;
   for (QueuedBytes& queued : items_) {
     if (LiveLeg* leg = queued.leg.get(); leg != nullptr) leg->infer();

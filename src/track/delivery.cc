@@ -360,17 +360,19 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   task.discarding = false;  // told by this event
   const bool discards = (event.flags & kMsgTrunc) != 0;
   const std::uint64_t copied = discards ? copied_bytes(task) : 0;
-  if (event.protocol == kProtocolTcp) {
+  const std::uint16_t protocol = is_inet(event.family) ? event.protocol : 0;
+  if (protocol == kProtocolTcp) {
     origins_.name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
     commit(task, key);
-  } else if (event.protocol == kProtocolMptcp) {
+  } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
-  } else if (event.protocol == kProtocolUdp) {
+  } else if (protocol == kProtocolUdp) {
     take_datagram(task, key, taking(task, header));
   } else {
     task.copies.clear();  // netlink, unix and their kind are no packets
   }
-  if (discards) [[unlikely]]
+  const bool stream = protocol == kProtocolTcp || protocol == kProtocolMptcp;
+  if (discards && stream) [[unlikely]]
     discard(task, header, event, copied);
   if (!task.in_call) reads_.returned(task, 0);
 }
@@ -379,9 +381,8 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
 // the stream.
 void Delivery::discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                        std::uint64_t copied) {
-  const bool stream = event.protocol == kProtocolTcp || event.protocol == kProtocolMptcp;
   const auto bytes = static_cast<std::uint64_t>(event.ret);
-  if (!stream || (event.flags & (kMsgOob | kMsgErrQueue)) != 0 || bytes <= copied) return;
+  if ((event.flags & (kMsgOob | kMsgErrQueue)) != 0 || bytes <= copied) return;
   const std::uint64_t key = Sockets::key(event.sk);
   gather(socket(key));
   take_uncopied(task, key, taking(task, header), bytes - copied);

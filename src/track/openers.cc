@@ -10,7 +10,6 @@ bool Openers::remember(const InetSockSetState& event, LiveLeg* segment) {
   std::erase_if(openers_, [&](const Opener& opener) { return opener.socket == event.skaddr; });
   const bool opens = event.oldstate == kTcpSynRecv && event.newstate == kTcpEstablished;
   if (!opens || segment == nullptr || segment->rx.stack_len <= kMostTcpHeaders) return false;
-  if (segment->confidence != Confidence::exact) return false;  // its copy will tell, if it is it
   if (openers_.size() == kMaxOpeners) openers_.erase(openers_.begin());
   openers_.push_back({event.skaddr, flow_of(flows_, event), segment});
   return true;
@@ -48,7 +47,9 @@ Openers::Opener Openers::take_opener(const Socket& socket) {
   const Opener opener = *found;
   openers_.erase(found);
   const LiveLeg* leg = opener.leg.get();
-  return leg != nullptr && leg->rx.control && !leg->rx.has_data ? opener : Opener();
+  if (leg == nullptr || !leg->rx.control || leg->rx.has_data) return {};
+  const bool is_it = leg->confidence == Confidence::exact || opener.answer != 0;
+  return is_it ? opener : Opener();
 }
 
 LiveLeg* Openers::take(const Socket& socket) {
@@ -67,8 +68,9 @@ void Openers::probed(Socket& socket, const Protocol::Probed& probed, bool announ
     leg->stages.set_first(Stage::ready, opener.ready);
     leg->rx.ready = true;
     socket.bytes.announce(*leg, 0);
-  } else if (announced && opener.answer != 0) {
-    socket.bytes.answered_early(opener.answer);
+  } else if (opener.answer != 0) {
+    announced ? socket.bytes.answered_early(opener.answer)
+              : socket.bytes.answered_unannounced(opener.answer);
   }
 }
 

@@ -22,7 +22,8 @@ class Openers {
   bool empty() const { return openers_.empty(); }
 
   // `segment` made a socket change its state; null when it is not known. True when it opened a
-  // connection, and may have data.
+  // connection, and may have data. Where several could have done that, the one that was taken for
+  // it has data if it is answered at once: a datagram that waits before an acknowledgement is not.
   bool remember(const InetSockSetState& event, LiveLeg* segment);
   // What is heard of its socket before the next segment comes.
   void ready(SockAddr sk, Nanoseconds time);

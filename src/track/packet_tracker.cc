@@ -300,8 +300,7 @@ void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event)
 }
 
 void PacketTracker::on(const EventHeader& header, const SkDataReady& event) {
-  const Protocol::Ready ready =
-      protocol_.made_ready(header, Sockets::key(event.skaddr), event.protocol);
+  const Protocol::Ready ready = protocol_.made_ready(header, event);
   delivery_.ready(header, ready.leg, ready.sure, event);
 }
 
@@ -309,7 +308,7 @@ void PacketTracker::on(const EventHeader& header, const ProbeTcpRcvEstablished& 
   protocol_.entered_tcp(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const ProbeSockDefReadable& event) {
-  const Protocol::Ready ready = protocol_.made_readable(header, Sockets::key(event.skaddr));
+  const Protocol::Ready ready = protocol_.made_readable(header, event.skaddr);
   if (ready.leg == nullptr) return;
   delivery_.ready(header, ready.leg, ready.sure, {event.skaddr, ready.protocol});
 }

@@ -305,8 +305,12 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
   return probed;
 }
 
-Protocol::Ready Protocol::made_ready(const EventHeader& header, std::uint64_t socket,
-                                     std::uint16_t protocol) {
+Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataReady& event) {
+  // A packet socket's (tpacket_rcv(), net/packet/af_packet.c) comes while packets are received:
+  // none of them has been looked at yet.
+  if (!is_inet(event.family)) return {};
+  const std::uint64_t socket = Sockets::key(event.skaddr);
+  const std::uint16_t protocol = event.protocol;
   Cpu& cpu = this->cpu(header.cpu);
   cpu.has_processed = true;
   LiveLeg* leg = cpu.current[level(header)].get();
@@ -348,13 +352,14 @@ Protocol::Ready Protocol::announced_again(const EventHeader& header) {
   return is_it ? Ready{leg, true} : Ready{};
 }
 
-Protocol::Ready Protocol::made_readable(const EventHeader& header, std::uint64_t socket) {
+Protocol::Ready Protocol::made_readable(const EventHeader& header, SockAddr sk) {
+  const std::uint64_t socket = Sockets::key(sk);
   Cpu& cpu = this->cpu(header.cpu);
   const LiveLeg* last = cpu.current[level(header)].get();
   const bool tcp = last != nullptr && last->rx.socket == socket;
   if (!tcp && (cpu.datagram.get() == nullptr || cpu.datagram_socket != socket)) return {};
   const std::uint16_t protocol = tcp ? kProtocolTcp : kProtocolUdp;
-  Ready ready = made_ready(header, socket, protocol);
+  Ready ready = made_ready(header, {sk, protocol});
   ready.protocol = protocol;
   return ready;
 }

@@ -51,17 +51,17 @@ class Protocol {
   // `since`: when the task's call began, where it is a task that works on the segment.
   Probed probed(const EventHeader& header, const TcpProbe& event,
                 std::optional<Nanoseconds> since = std::nullopt);
-  // The leg whose data made a socket ready: `socket` holds the bytes of the one being processed, or
+  // The leg whose data made a socket ready: that holds the bytes of the one being processed, or
   // it is a datagram that waits. `sure`: nothing else could have been meant.
   struct Ready {
     LiveLeg* leg = nullptr;
     bool sure = true;
     std::uint16_t protocol = 0;
   };
-  Ready made_ready(const EventHeader& header, std::uint64_t socket, std::uint16_t protocol);
+  Ready made_ready(const EventHeader& header, const SkDataReady& event);
   // The same of a call of sock_def_readable(), which tells no protocol: null when it is no
   // packet's.
-  Ready made_readable(const EventHeader& header, std::uint64_t socket);
+  Ready made_readable(const EventHeader& header, SockAddr sk);
   // A datagram was read before its socket was made ready.
   void read_early(const LiveLeg& leg) { cpu(leg.rx.cpu).read_early = true; }
 

@@ -96,10 +96,12 @@ class Recorder {
   void on(const EventHeader& h, const TcpRetransmitSkb& e) {
     add_socket(Kind::retransmit, h, e.skaddr);
   }
-  void on(const EventHeader& h, const SkDataReady& e) { add_ready(h, e.skaddr, e.protocol); }
+  void on(const EventHeader& h, const SkDataReady& e) {
+    add_ready(h, e.skaddr, e.protocol).no_packet = !is_inet(e.family);
+  }
   void on(const EventHeader& h, const SockRecvLength& e) {
     LoggedEvent& event = add_socket(Kind::recv_length, h, e.sk);
-    event.protocol = e.protocol;
+    event.protocol = is_inet(e.family) ? e.protocol : 0;
     event.rc = e.ret;
     event.peek = (e.flags & kMsgPeek) != 0;
   }
@@ -168,12 +170,13 @@ class Recorder {
     return event;
   }
 
-  void add_ready(const EventHeader& header, SockAddr sock, std::uint16_t protocol) {
+  LoggedEvent& add_ready(const EventHeader& header, SockAddr sock, std::uint16_t protocol) {
     LoggedEvent& event = add_socket(Kind::ready, header, sock);
     event.protocol = protocol;
     std::optional<ProbeUdpEnqueue>& udp = named_[header.cpu].udp;
     if (udp && udp->skaddr == sock) event.skb = udp->skbaddr;
     udp.reset();
+    return event;
   }
 
   LoggedEvent& add(Kind kind, const EventHeader& header) {

@@ -56,7 +56,7 @@ struct LoggedEvent {
   bool unspecified = false;  // kfree without a reason
   bool harmless = false;     // kfree for a reason that is no drop
   std::string place;         // of consume and kfree: the function that did it, if the event tells
-  bool no_packet = false;    // kfree of an skb without a protocol: unix, netlink
+  bool no_packet = false;    // of another family: unix, netlink, packet sockets
   std::uint64_t sock = 0;    // struct sock *; 0 where the kernel does not tell it
   std::uint64_t cookie = 0;
   std::uint16_t protocol = 0;

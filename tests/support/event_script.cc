@@ -171,6 +171,7 @@ enum class Rule : std::uint8_t {
   state,
   place,
   protocol,
+  family,    // takes no byte: that of the protocol
   small,     // the number itself
   own_call,  // the number of the call that the event is of
 };
@@ -216,6 +217,7 @@ Rule rule_of(const FieldFormat& field, std::string_view event) {
       {"prev_state", Rule::state},
       {"location", Rule::place},
       {"protocol", Rule::protocol},
+      {"family", Rule::family},
       {"irq", Rule::small},
       {"vec", Rule::small},
       {"work", Rule::small},
@@ -266,6 +268,7 @@ constexpr std::array<std::int64_t, 12> kStates{0,    1,    2,    4,     8,     0
                                                0x20, 0x40, 0x80, 0x100, 0x101, 0x402};
 constexpr std::array<std::uint16_t, 10> kProtocols{0x0800, 0,      6,      17,     262,
                                                    0x86dd, 0x8100, 0x88a8, 0x0806, 1};
+constexpr std::array<std::uint16_t, 4> kFamilies{2, 10, 17, 16};
 constexpr std::array<std::uint64_t, 8> kPlaces{0xffffffff81000010,
                                                0xffffffff81001010,
                                                0xffffffff81002010,
@@ -309,6 +312,8 @@ std::uint64_t number_of(Rule rule, std::uint8_t choice, Pid usual) {
       return choose(kPlaces, choice);
     case Rule::protocol:
       return choose(kProtocols, choice);
+    case Rule::family:
+      return choose(kFamilies, static_cast<std::uint8_t>(choice / kProtocols.size()));
     default:
       return choice;
   }
@@ -419,11 +424,14 @@ std::vector<std::uint8_t> choices_of(std::span<const std::uint8_t> record,
     std::uint8_t choice = 0;
     if (is_shared(rule) && known != shared.end()) {
       choice = known->second;
-    } else if (rule != Rule::nothing && used < record.size()) {
+    } else if (rule != Rule::nothing && rule != Rule::family && used < record.size()) {
       choice = record[used++];
       shared.emplace(rule, choice);
     }
     choices.push_back(choice);
+  }
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (rule_of(format.fields[i], format.name) == Rule::family) choices[i] = shared[Rule::protocol];
   }
   return choices;
 }

@@ -72,6 +72,25 @@ TEST_F(ByteQueueTest, an_answer_tells_that_unannounced_segments_are_in_no_order)
   EXPECT_FALSE(exact(2) || exact(1));
 }
 
+// The first answers have ranges already; none is bare yet.
+TEST_F(ByteQueueTest, a_shorter_answer_tells_that_others_had_ranges) {
+  early(1, 100);
+  queue.answered_unannounced(answer(1));
+  EXPECT_FALSE(queue.disordered());
+  early(0, 100);
+  queue.answered_unannounced(answer(0));
+  EXPECT_TRUE(queue.disordered());
+  EXPECT_FALSE(exact(0) || exact(1));
+}
+TEST_F(ByteQueueTest, an_answer_with_one_more_range_tells_that_the_others_had_some) {
+  early(1, 100);
+  queue.answered_unannounced(answer(1));
+  early(3, 100);
+  queue.answered_unannounced(answer(2));
+  EXPECT_TRUE(queue.disordered());
+  EXPECT_FALSE(exact(1) || exact(3));
+}
+
 // Two holes: that 2 still waited, with 1 there, only its copy tells.
 TEST_F(ByteQueueTest, a_copy_tells_of_a_second_hole) {
   in_place(0, 100);

@@ -17,8 +17,11 @@ class OpeningSegment : public DeliveryScript {
   // The segment is not in its place, or no sk_data_ready is recorded.
   void open_unannounced(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
     stack(time, address, payload);
-    change(time + 1, kListen, kSynRecv);
-    change(time + 2, kSynRecv, kEstablished);
+    establish(time + 1);
+  }
+  void establish(Nanoseconds time) {
+    change(time, kListen, kSynRecv);
+    change(time + 1, kSynRecv, kEstablished);
   }
   void open(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
     open_unannounced(time, address, payload);
@@ -39,6 +42,13 @@ class OpeningSegment : public DeliveryScript {
     event.skbaddr = skb(time);
     event.device = "eth0";
     event.len = len;
+    tracker.on(at(time), event);
+  }
+  // A tap on the device gets a packet.
+  void tapped(Nanoseconds time) {
+    SkDataReady event;
+    event.skaddr = SockAddr{static_cast<std::uint64_t>(kSocket) + 0x800};
+    event.family = 17;  // AF_PACKET
     tracker.on(at(time), event);
   }
   // Before Linux 6.3, a call that copies once: what was read from is named behind the copy.
@@ -178,6 +188,63 @@ TEST_F(OpeningSegment, has_to_be_known) {
   tracker.finish();
   EXPECT_EQ(time(leg(3), Stage::ret), 330U);
   EXPECT_EQ(leg(3).confidence, Confidence::exact);
+}
+
+// NAPI hands over both before the stack looks at the first. That has data: it is answered.
+TEST_F(OpeningSegment, of_a_batch_is_taken_to_be_the_first) {
+  stack(98, skb(1), 1448);
+  stack(99, skb(2), 1000);
+  establish(100);
+  answer(102, 78);
+  tracker.on(at(103), probe(skb(2), 1000));  // all that was missing
+  tracker.on(at(104), ready(kTcp));
+  read(300, skb(2), 900);
+  read(400, skb(2), 900);
+  read(500, skb(2), 648);
+  tracker.finish();
+  EXPECT_EQ(time(leg(2), Stage::ret), 430U);
+  EXPECT_EQ(time(leg(1), Stage::ret), 530U);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
+// tcpdump on the device is told of each as it is received. That does not end the batch.
+TEST_F(OpeningSegment, of_a_batch_is_the_first_where_all_are_tapped) {
+  stack(96, skb(1), 1448);
+  tapped(97);
+  stack(98, skb(2), 1000);
+  tapped(99);
+  establish(100);
+  answer(102, 66);
+  tracker.on(at(103), ready(kTcp));
+  tracker.on(at(104), probe(skb(2), 1000));
+  tracker.on(at(105), ready(kTcp));
+  read(300, skb(1), 1448);
+  read(400, skb(1), 1000);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ret), 330U);
+  EXPECT_EQ(time(leg(2), Stage::ret), 430U);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+}
+
+// The first answer is a bare one, the second has a range.
+TEST_F(OpeningSegment, is_answered_as_all_are_where_nothing_is_announced) {
+  by_cookie = true;
+  open_unannounced(100, skb(1), 1448);
+  answer(104, 66);
+  arrive_unannounced(200, skb(2), 1000);
+  answer(204, 78);
+  arrive_unannounced(300, skb(3), 1000);
+  answer(304, 66);
+  read_by_cookie(400, skb(1), 1448);
+  read_by_cookie(500, skb(1), 1000);
+  read_by_cookie(600, skb(1), 1000);
+  tracker.finish();
+  for (const std::uint64_t id : {3U, 5U}) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(leg(id).confidence, Confidence::inferred) << id;
+  }
 }
 
 // splice() has no copy event.

@@ -623,6 +623,7 @@ class SkbFollower {
 
   // The datagrams of a batch make their sockets ready in the order in which they came.
   void datagram(Index i) {
+    if (at(i).no_packet) return;
     Cpu& cpu = cpus_[at(i).header.cpu];
     cpu.processed = true;
     if (at(i).protocol != kProtocolUdp) return;
