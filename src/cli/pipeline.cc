@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "cli/exit_status.h"
 #include "event/probe.h"
+#include "event/qdisc.h"
 #include "event/syscall.h"
 #include "tracedat/text.h"
 
@@ -217,7 +218,7 @@ void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispat
 
 track::PacketEvents packet_events(const stream::EventCatalog& catalog) {
   return {catalog.find(NetDevStartXmit::name) != nullptr,
-          catalog.find(SchedWaking::name) != nullptr};
+          catalog.find(SchedWaking::name) != nullptr, catalog.find(QdiscEnqueue::name) != nullptr};
 }
 
 track::DropReasons drop_reasons(const stream::EventCatalog& catalog) {

@@ -20,6 +20,7 @@ enum class FreePlace : std::uint8_t {
   reassembly,     // the first fragment, as the last has come
   fragment_list,  // with the skb in whose list it hung
   datagram,       // by the task that has read it
+  tap,            // by a packet socket, to which it was given
 };
 
 class FreePlaces {
@@ -42,6 +43,10 @@ class FreePlaces {
     // skb_consume_udp() (net/ipv4/udp.c) is called last, and leaves its caller's address.
     for (const std::string_view reader : {"udp_recvmsg+", "udpv6_recvmsg+", "skb_consume_udp+"}) {
       if (name.starts_with(reader)) place = FreePlace::datagram;
+    }
+    // packet_rcv_fanout() calls them last, and leaves its caller's address.
+    for (const std::string_view tap : {"packet_rcv+", "tpacket_rcv+", "packet_rcv_fanout+"}) {
+      if (name.starts_with(tap)) place = FreePlace::tap;
     }
     known_.emplace(location, place);
     return place;

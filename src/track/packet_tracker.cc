@@ -59,7 +59,7 @@ PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const Syscall
       legs_(sink),
       protocol_(legs_, contexts_, stacked_, flows),
       receiver_(legs_, devices, contexts_, protocol_, stacked_, flows, events.start_xmit),
-      sender_(legs_, devices, stacked_, events.start_xmit),
+      sender_(legs_, devices, stacked_, events.start_xmit, events.enqueue),
       origins_(legs_, flows),
       delivery_(legs_, flows, origins_) {}
 
@@ -200,6 +200,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   sender_.sees_frees();
+  if (received && is_taps_clone(header, event.location)) return is_anothers(event.skbaddr);
   const bool waited = received && leg->rx.waiting;
   if (waited && !in_task(header)) origins_.done_with_another(header.cpu);
   protocol_.processed(header, received ? leg : nullptr);
@@ -233,11 +234,24 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   }
 }
 
+// Of a packet that is sent. What a tap alone was given of those that are received it frees, too.
+bool PacketTracker::is_taps_clone(const EventHeader& header,
+                                  std::optional<std::uint64_t> location) {
+  if (!sender_.is_tapped(header)) return false;
+  return !location || places_.at(*location) == FreePlace::tap;
+}
+
+// What is freed is no packet, and the one that had its address was freed without an event.
+void PacketTracker::is_anothers(SkbAddr address) {
+  ++unknown_ends_;
+  legs_.reused(address);
+}
+
 // Freed for the sake of the packet that it had become a part of: ended as that, if so.
 bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location) {
   const FreePlace place = places_.at(location);
-  if (place == FreePlace::other || place == FreePlace::datagram) return false;
   const bool first = place == FreePlace::reassembly;
+  if (!first && place != FreePlace::fragment_list) return false;
   leg.merged_into = first ? protocol_.reassembled(header, leg) : leg.rx.fragment_of;
   if (leg.merged_into != 0) leg.infer();
   legs_.close(leg, Outcome::merged);
@@ -247,18 +261,15 @@ bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t
 void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  if (received && is_taps_clone(header, event.location)) return is_anothers(event.skbaddr);
   if (received && leg->rx.waiting && !in_task(header)) origins_.done_with_another(header.cpu);
   protocol_.processed(header, received ? leg : nullptr);
   if (leg == nullptr) {
     if (!segment_dropped(header, event)) ++unknown_ends_;
     return;
   }
-  // Drivers set the protocol of what they receive (eth_type_trans()): this skb has never been a
-  // packet, and the one that had its address was freed without an event.
-  if (received && event.protocol == 0) {
-    ++unknown_ends_;
-    return legs_.reused(event.skbaddr);
-  }
+  // Drivers set the protocol of what they receive (eth_type_trans()): this skb has never been one.
+  if (received && event.protocol == 0) return is_anothers(event.skbaddr);
   if (received) leg->freed = header.time;
   if (received && leg->rx.delivered) return legs_.release_address(*leg);
   const bool unspecified = reasons_.unspecified(event.reason);

@@ -41,6 +41,7 @@ namespace skbtrail::track {
 struct PacketEvents {
   bool start_xmit = true;  // net_dev_start_xmit
   bool waking = true;      // sched_waking; else sched_wakeup stands for it
+  bool enqueue = true;     // qdisc_enqueue
 };
 
 class PacketTracker {
@@ -117,6 +118,8 @@ class PacketTracker {
     contexts_[cpu].task_moves_on();
     protocol_.task_moves_on(cpu);
   }
+  bool is_taps_clone(const EventHeader& header, std::optional<std::uint64_t> location);
+  [[gnu::noinline]] void is_anothers(SkbAddr address);
   [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location);
   [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);
 

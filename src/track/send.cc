@@ -87,6 +87,7 @@ bool Sender::is_stacked(const EventHeader& header, const LegTable::Found& found,
   if (kept && leg->tx.sent) {
     leg->tx.sent = false;
     leg->stages.clear(Stage::xmit);
+    cpu(header.cpu).next[level(header)] = leg;
     pass_on(*leg, device, len);
     return true;
   }
@@ -95,6 +96,7 @@ bool Sender::is_stacked(const EventHeader& header, const LegTable::Found& found,
   if (upper == nullptr && kept && leg->tx.starts_open > 0) upper = open_start(address, *leg);
   if (upper == nullptr) return false;
   if (!std::exchange(upper->passed_on, true)) --leg->tx.starts_open;
+  cpu(header.cpu).next[level(header)] = leg;
   if (found.segment) {
     stacked_.learn(leg->tx.last_device, device);
   } else {
@@ -114,10 +116,12 @@ void Sender::pass_on(LiveLeg& leg, DeviceId device, std::uint32_t len) {
 void Sender::queued(LiveLeg& leg, const EventHeader& header, DeviceId device) {
   leg.tx.last_device = device;
   leg.tx.last_len = leg.len;
+  cpu(header.cpu).next[level(header)] = &leg;
   leg.stages.set(Stage::queue, header.time);
 }
 
 void Sender::enqueue(const EventHeader& header, const QdiscEnqueue& event) {
+  cpu(header.cpu).next[level(header)] = LegRef();
   const auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
   if (!leg->stages.has(Stage::dequeue)) leg->stages.set_first(Stage::enqueue, header.time);
@@ -130,12 +134,14 @@ void Sender::dequeue(const EventHeader& header, const QdiscDequeue& event) {
   cpu.bulk_left = event.packets - 1;
   const auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
+  cpu.next[level(header)] = leg;
   // The last one of stacked devices; not again when the driver was too busy to take it.
   if (!leg->stages.has(Stage::start)) leg->stages.set(Stage::dequeue, header.time);
 }
 
 void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
   Cpu& cpu = this->cpu(header.cpu);
+  cpu.next[level(header)] = LegRef();
   auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || leg->direction != LegDirection::tx) {
     leg = take_segment(cpu, event.skbaddr, devices_.id(event.device), event.len);
@@ -305,6 +311,7 @@ void Sender::on_loss(CpuId id) {
   forget_starts(cpu);
   cpu.segmented.clear();
   cpu.bulk_left = 0;
+  cpu.next[0] = cpu.next[1] = LegRef();
 }
 
 }  // namespace skbtrail::track

@@ -9,7 +9,10 @@
 // long past (wg_packet_tx_worker(), drivers/net/wireguard/send.c; ifb_ri_tasklet()). Software GSO:
 // validate_xmit_skb() segments and frees the queued skb with consume_skb, then sends skbs nobody
 // queued; they are this packet's segments until their bytes are its bytes. lo and veth hand the
-// very same skb to the receiver: its free is none of ours.
+// very same skb to the receiver: its free is none of ours. Taps get a clone each of what is sent,
+// right before net_dev_start_xmit, and those that have copied it free it there
+// (dev_queue_xmit_nit(), net/core/dev.c; tpacket_rcv(), net/packet/af_packet.c): whose address that
+// clone has is no packet's any more.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@
 #include "event/net.h"
 #include "event/qdisc.h"
 #include "skbtrail/event.h"
+#include "track/context.h"
 #include "track/drop_reasons.h"
 #include "track/leg_table.h"
 #include "track/names.h"
@@ -34,8 +38,14 @@ struct SendCounters {
 
 class Sender {
  public:
-  Sender(LegTable& legs, Devices& devices, StackedDevices& stacked, bool has_start_xmit)
-      : legs_(legs), devices_(devices), stacked_(stacked), has_start_xmit_(has_start_xmit) {}
+  // Whether the capture can have net_dev_start_xmit, and qdisc_enqueue.
+  Sender(LegTable& legs, Devices& devices, StackedDevices& stacked, bool has_start_xmit,
+         bool has_enqueue)
+      : legs_(legs),
+        devices_(devices),
+        stacked_(stacked),
+        has_start_xmit_(has_start_xmit),
+        sees_taps_(has_start_xmit && has_enqueue) {}
 
   // Is a net_dev_queue, who has its address is found, that of a stacked device? Then nothing new is
   // born.
@@ -53,6 +63,10 @@ class Sender {
   // kfree_skb of it.
   void dropped(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
                bool unspecified);
+  // A received skb that is freed now is a clone that a tap got of what is sent here.
+  bool is_tapped(const EventHeader& header) {
+    return sees_taps_ && cpu(header.cpu).next[level(header)].get() != nullptr;
+  }
   void on_loss(CpuId id);
 
   const SendCounters& counters() const { return counters_; }
@@ -72,6 +86,7 @@ class Sender {
     std::deque<LegRef> segmented;   // GSO packets whose segments are still to come, oldest first
     Nanoseconds bulk = 0;           // the last qdisc_dequeue
     std::int32_t bulk_left = 0;     // skbs of it that were not named
+    LegRef next[2];                 // for the driver, by level(): it is not queued, or no more
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
@@ -91,6 +106,7 @@ class Sender {
   Devices& devices_;
   StackedDevices& stacked_;
   bool has_start_xmit_;
+  bool sees_taps_;
   bool sees_frees_ = false;
   PerCpu<Cpu> cpus_;
   SendCounters counters_;

@@ -334,12 +334,37 @@ class SkbFollower {
     }
   }
 
+  // Between its net_dev_queue or qdisc_dequeue and the driver a packet is given to taps, as clones:
+  // that is freed here.
+  bool is_taps(Index i) const {
+    const std::string& by = at(i).place;
+    if (!by.empty() && !by.starts_with("packet_rcv") && by != "tpacket_rcv") return false;
+    if (!has_start_) return false;
+    for (Index j = i; j-- > 0;) {
+      if (at(j).header.cpu != at(i).header.cpu || in_task(at(j)) != in_task(at(i))) continue;
+      switch (at(j).kind) {
+        case Kind::queue:
+          return true;
+        case Kind::dequeue:
+          if (at(j).skb == SkbAddr{}) break;  // nothing was there
+          return true;
+        case Kind::start:
+        case Kind::enqueue:
+          return false;
+        default:
+          break;
+      }
+    }
+    return false;
+  }
+
   void free(Index i) {
     const LoggedEvent& event = at(i);
     sees_frees_ |= event.kind == Kind::consume;
     if (event.skb) segments_.erase(*event.skb);
     Way* way = holder(event);
     const bool received = way != nullptr && way->direction == LegDirection::rx;
+    if (received && is_taps(i)) return reuse(i);
     Cpu* waits_on = received ? pending_on(*way) : nullptr;
     processed(i, received ? way : nullptr);
     if (way == nullptr) return;

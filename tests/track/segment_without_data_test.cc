@@ -160,6 +160,9 @@ TEST_F(Answers, belong_to_the_last_tcp_probe) {
 TEST_F(Answers, may_belong_to_a_packet_that_is_freed_behind_them) {
   queue(120, skb(10));
   queue(130, skb(11));  // a SYN-ACK, and ...
+  NetDevStartXmit start;
+  start.skbaddr = skb(11);
+  tracker.on(at(131), start);
   tracker.on(at(131), ConsumeSkb{skb(2), {}});
   queue(140, skb(12));  // ... another, or the RST of a closed port
   KfreeSkb event;
