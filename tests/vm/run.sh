@@ -17,6 +17,7 @@ readonly per_boot=20
 # sign of life: one whose CPUs stall says so for ever.
 readonly silent_seconds=120
 source "$here/check.sh"
+source "$here/stream.sh"
 
 passed=0 failures=0 skips=() without=() more_boots=() guest=''
 

@@ -313,6 +313,15 @@ wait_for() {
   return 1
 }
 
+# without NAMESPACE DEVICE OFFLOAD...: switched off, for this scenario.
+without() {
+  local offload
+  for offload in "${@:3}"; do
+    ip netns exec "$1" ethtool -K "$2" "$offload" off
+    echo "$2 $offload" >>/run/switched_off
+  done
+}
+
 # tap NAMESPACE DEVICE [TCPDUMP_ARGUMENT...]: what passes there goes to DEVICE.pcap of the results, each
 # packet at once. Returns when they are being read.
 tap() {

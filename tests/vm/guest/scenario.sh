@@ -20,7 +20,7 @@ wait_for_device() {
 }
 
 clean_up() {
-  local namespace nic
+  local namespace nic offload
   for namespace in $(namespace_names); do
     # shellcheck disable=SC2046 # a word each
     kill -KILL $(processes_of "$namespace") || true
@@ -32,7 +32,10 @@ clean_up() {
     echo 0 >"/sys/class/net/$nic/threaded"
     echo 0 >"/sys/class/net/$nic/queues/rx-0/rps_cpus"
   done
-  rm -rf /tmp/*
+  while read -r nic offload; do
+    [[ ! -e /sys/class/net/$nic ]] || ethtool -K "$nic" "$offload" on || true
+  done < <(cat /run/switched_off 2>/dev/null)
+  rm -rf /tmp/* /run/switched_off
 }
 
 # --- ground truth -----------------------------------------------------------------------------------

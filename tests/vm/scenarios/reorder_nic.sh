@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# Many segments that overtake others, in batches of a NIC's polls, while the reader keeps its socket
+# locked: some wait in its backlog and are coalesced there. tcpdump on the receiving device is given
+# clones. Nearly every run is opened by a segment that came too early.
+network=nic
+# shellcheck disable=SC2034 # for ./dev test oracles
+disorder=1
+prepare() {
+  without sv n0 gro
+  tc -n cl qdisc replace dev n1 root netem delay 3ms reorder 40% loss 1% limit 1000
+  in_server socat -u -b 900 TCP-LISTEN:5202,defer-accept=5 OPEN:/tmp/received,creat &
+  wait_for 5202
+  tap sv n0 --direction=in tcp
+}
+traffic() { head -c 600000 /dev/zero | in_client socat -u -b 1400 - "TCP:$server:5202"; }
+check() {
+  nothing_lost
+  agrees_with_tracecmd
+  outcomes_add_up
+  forwards_agree
+  softirqs_agree
+  interrupts_agree
+  local segments right at first
+  stream_agrees n0 n0.pcap
+  at_least 350 "$segments" 'segments with data'
+  if (($(event_count sock:sk_data_ready) > 0)); then
+    equal "$first" right 'the first of them'
+    at_least $((segments * 80 / 100)) "$right" "segments given to the right call, of $segments"
+  fi
+}
