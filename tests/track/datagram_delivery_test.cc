@@ -133,6 +133,25 @@ TEST_F(DatagramDelivery, a_datagram_that_nobody_saw_come_is_not_the_next_one) {
   EXPECT_EQ(time(leg(1), Stage::copy), 130U);
 }
 
+// A protocol's number is netlink's own there: NETLINK_XFRM is 6, as TCP is.
+TEST_F(DatagramDelivery, what_netlink_is_read_of_is_no_packet) {
+  for (const std::uint16_t protocol : {kTcp, kUdp}) {
+    enter(100, "recvmsg");
+    copy(110, skb(7), 200);
+    SockRecvLength event;
+    event.sk = kSocket;
+    event.family = 16;  // AF_NETLINK
+    event.protocol = protocol;
+    event.ret = 200;
+    tracker.on(reader(120), event);
+    exit(130, 200);
+  }
+  tracker.finish();
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_copies, 0U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U);
+}
+
 // Two sockets of a multicast group: the first gets a clone, the last the skb.
 TEST_F(DatagramDelivery, the_last_socket_of_a_multicast_group_has_the_packet) {
   constexpr SockAddr kOther{0xffff888200001000};
