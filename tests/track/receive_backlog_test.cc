@@ -172,6 +172,16 @@ TEST_F(TappedBacklog, who_is_told_to_be_none_is_none) {
   EXPECT_EQ(copied(3), 131U);
 }
 
+// No protocol wanted it.
+TEST_F(TappedBacklog, what_a_tap_alone_received_it_frees_itself) {
+  softirq(100);
+  receive(110, skb(1), 60);
+  tracker.on(at(111), ConsumeSkb{skb(1), kTpacketRcv});
+  softirq_exit(120);
+  tracker.finish();
+  EXPECT_EQ(outcome(1), Outcome::consumed);
+}
+
 TEST_F(TappedBacklog, what_is_queued_goes_to_taps_later) {
   enter(100, "read");
   receive_elsewhere(110, 1);
