@@ -161,9 +161,12 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   if (sender_.is_stacked(header, found, event.skbaddr, device, event.len)) return;
   LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
-  protocol_.processed(header, from);
   const bool at_work = origins_.is_at_work(header.cpu);
-  if (from != nullptr && receiver_.forwards(header, *from, device, event.len, at_work)) {
+  if (from != nullptr && !receiver_.forwards(header, *from, device, event.len, at_work)) {
+    from = nullptr;  // freed without an event; it may have been coalesced with one that waits
+  }
+  protocol_.processed(header, from);
+  if (from != nullptr) {
     origins_.took_another(header.cpu);
     LiveLeg& leg = legs_.go_on(*from, header, LegDirection::tx, device, event.len);
     legs_.close(*from, Outcome::forwarded);

@@ -206,12 +206,10 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
     LiveLeg* leg = cpu.unmatched[i].get();
     if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
     if (waited ? !came_by(*leg, device) : is_below(*leg, device)) continue;
+    // It was coalesced with another in a backlog, and freed: that one will tell.
+    if (legs_.find(leg->skbaddr).leg != leg) continue;
     cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
     leg->rx.waiting = false;
-    if (legs_.find(leg->skbaddr).leg != leg) {
-      legs_.close(*leg, Outcome::unknown, UnknownCause::address_reused);
-      return nullptr;
-    }
     if (i > 0 || waited) {
       leg->infer();
     } else if (flow != kNoFlow) {

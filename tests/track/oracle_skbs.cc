@@ -275,8 +275,8 @@ class SkbFollower {
       return;
     }
     const bool received = way != nullptr && way->direction == LegDirection::rx;
-    processed(i, received ? way : nullptr);
     Way* from = received && is_forward(*way, i) ? way : nullptr;
+    processed(i, from);
     if (from != nullptr) from->outcome = Outcome::forwarded;
     Way& sent = begin(i, LegDirection::tx, from);
     sent.stages.emplace(Stage::queue, i);
@@ -442,7 +442,7 @@ class SkbFollower {
     Cpu& cpu = cpus_[event.header.cpu];
     for (const std::size_t pending : cpu.pending) {
       Way& way = ways_[pending];
-      if (!fits(way, event.len)) continue;
+      if (!fits(way, event.len) || way.reused != kNone) continue;
       if (in_task(event) ? !came_by_its_device(way, event.cookie)
                          : waits_for_a_tunnel(way, event.cookie)) {
         continue;

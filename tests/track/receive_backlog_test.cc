@@ -219,6 +219,43 @@ TEST_F(TappedBacklog, behind_the_driver_are_no_taps) {
   EXPECT_EQ(outcome(1), Outcome::delivered);
 }
 
+// The first was coalesced with one that waited before it; its address is that of a packet which the
+// stack sends before it looks at the second.
+TEST_F(ReceiveBacklog, what_has_lost_its_address_is_not_what_a_softirq_works_on) {
+  softirq(100);
+  receive(110, skb(1), 1500);
+  receive(111, skb(2), 1500);
+  NetDevQueue sent;
+  sent.skbaddr = skb(1);
+  sent.device = "eth0";
+  tracker.on(at(120), sent);
+  acknowledged(at(130), 1448);
+  softirq_exit(140);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 130U);
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
+  EXPECT_EQ(outcome(1), Outcome::unknown);
+}
+
+// The answer to what waited has its address already when the task works on both.
+TEST_F(ReceiveBacklog, what_was_coalesced_may_have_lost_its_address) {
+  acknowledged_in_softirq();
+  enter(100, "read");
+  receive_elsewhere(110, 1, 1500);
+  receive_elsewhere(120, 2, 1500);
+  NetDevQueue sent;
+  sent.skbaddr = skb(2);
+  sent.device = "eth0";
+  sent.len = 66;
+  tracker.on(task(130), sent);
+  acknowledged(task(140), 2896);
+  tracker.on(task(150), SkbCopyDatagramIovec{skb(1), 2896});
+  exit(160);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::delivered);
+  EXPECT_EQ(outcome(3), Outcome::delivered);
+}
+
 TEST_F(ReceiveBacklog, what_is_longer_than_headers_is_no_acknowledgement) {
   acknowledged_in_softirq();
   enter(100);
