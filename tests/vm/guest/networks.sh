@@ -322,11 +322,12 @@ without() {
   done
 }
 
-# tap NAMESPACE DEVICE [TCPDUMP_ARGUMENT...]: what passes there goes to DEVICE.pcap of the results, each
-# packet at once. Returns when they are being read.
+# tap NAMESPACE DEVICE [TCPDUMP_ARGUMENT...]: the headers of what passes there go to DEVICE.pcap of the
+# results, each packet at once. Whole packets would be few to a ring, and some would be lost. Returns when
+# they are being read.
 tap() {
   local i
-  ip netns exec "$1" tcpdump -Z root -U --immediate-mode -n -i "$2" -w "/out/$name/$2.pcap" "${@:3}" \
+  ip netns exec "$1" tcpdump -Z root -U --immediate-mode -s 128 -n -i "$2" -w "/out/$name/$2.pcap" "${@:3}" \
     2>"/tmp/$2.err" &
   for i in {1..100}; do
     if grep -q 'listening on' "/tmp/$2.err"; then return 0; fi
