@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Many segments that overtake others, in batches of a NIC's polls, while the reader keeps its socket
 # locked: some wait in its backlog and are coalesced there. tcpdump on the receiving device is given
-# clones. Nearly every run is opened by a segment that came too early.
+# clones. Many a run is opened by a segment that came too early.
 network=nic
 # shellcheck disable=SC2034 # for ./dev test oracles
 disorder=1
@@ -23,8 +23,7 @@ check() {
   local segments right at first
   stream_agrees n0 n0.pcap
   at_least 350 "$segments" 'segments with data'
-  if (($(event_count sock:sk_data_ready) > 0)); then
-    equal "$first" right 'the first of them'
-    at_least $((segments * 80 / 100)) "$right" "segments given to the right call, of $segments"
-  fi
+  # How many are given to the right call reorder_veth checks: here they often leave more holes than an
+  # answer has ranges for, and how many of those are filled nothing tells.
+  (($(event_count sock:sk_data_ready) == 0)) || equal "$first" right 'the first of them'
 }
