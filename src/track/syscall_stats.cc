@@ -34,6 +34,18 @@ bool makes_child(std::string_view name) {
   return name == "clone" || name == "clone3" || name == "fork" || name == "vfork";
 }
 
+// Where stamps of a damaged page go back, a task may have been told to leave its CPU before it
+// entered the call: parts of its clock are behind what they were then.
+TaskClock spent(const TaskClock& now, const TaskClock& before) {
+  const auto since = [](Nanoseconds to, Nanoseconds from) { return to - std::min(to, from); };
+  TaskClock spent{since(now.run_ns, before.run_ns), since(now.runnable_ns, before.runnable_ns),
+                  since(now.blocked_ns, before.blocked_ns), since(now.stolen_ns, before.stolen_ns),
+                  since(now.doubtful_ns, before.doubtful_ns)};
+  spent.stolen_ns = std::min(spent.stolen_ns, spent.run_ns);
+  spent.doubtful_ns = std::min(spent.doubtful_ns, spent.wall_ns());
+  return spent;
+}
+
 }  // namespace
 
 void SizeCounts::add(std::uint64_t value) {
@@ -128,7 +140,7 @@ void SyscallStats::leave(const EventHeader& header, std::int64_t number, std::in
   }
   if (life.gaps != its.gaps_at_entry) ++call.in_gaps;
   const Nanoseconds left = std::max(header.time, its.entered);  // damaged: time may run back
-  count(call, times_.clock(life, left) - its.at_entry, ret);
+  count(call, spent(times_.clock(life, left), its.at_entry), ret);
 }
 
 void SyscallStats::returned_only(TaskCalls& its, std::int64_t nr, std::int64_t ret) {

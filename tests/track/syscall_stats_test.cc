@@ -103,6 +103,23 @@ TEST_F(Syscalls, a_call_that_returns_before_it_began_took_no_time) {
   EXPECT_EQ(call(7, kRead).wall.histogram().max(), 0U);
 }
 
+// It was still thought to run when it entered the call.
+TEST_F(Syscalls, a_call_of_a_task_that_had_left_its_cpu_before_has_not_run_less_than_nothing) {
+  enter(100, 7, kPoll);
+  leave(150, 7, kPoll, 1);
+  enter(1000, 7, kRead);
+  to(200, 7, kSleeping, 0);
+  wake(1050, 0, 7);
+  to(1060, 0, kRunning, 7);
+  leave(1100, 7, kRead, 1);
+  finish(2000);
+  const CallStats& read = call(7, kRead);
+  EXPECT_EQ(read.time.run_ns, 0U);
+  EXPECT_EQ(read.time.blocked_ns, 850U);
+  EXPECT_EQ(read.time.runnable_ns, 10U);
+  EXPECT_EQ(read.wall.histogram().total(), 860U);
+}
+
 TEST_F(Syscalls, nothing_ready_is_a_timeout_after_a_sleep_and_else_empty) {
   enter(100, 7, kPoll);
   leave(110, 7, kPoll, 0);
