@@ -23,6 +23,11 @@ inline constexpr std::uint32_t kMsgErrQueue = 0x2000;
 inline bool is_inet(std::uint16_t family) {
   return family == kFamilyInet || family == kFamilyInet6;
 }
+// Of a socket of those families, that an event is about; else 0.
+template <class Event>
+std::uint16_t inet_protocol(const Event& event) {
+  return is_inet(event.family) ? event.protocol : std::uint16_t{0};
+}
 
 // sk->sk_data_ready() is about to be called: there is something to read. 6.3 and later.
 struct SkDataReady {

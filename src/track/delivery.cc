@@ -360,7 +360,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   task.discarding = false;  // told by this event
   const bool discards = (event.flags & kMsgTrunc) != 0;
   const std::uint64_t copied = discards ? copied_bytes(task) : 0;
-  const std::uint16_t protocol = is_inet(event.family) ? event.protocol : 0;
+  const std::uint16_t protocol = inet_protocol(event);
   if (protocol == kProtocolTcp) {
     origins_.name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
     commit(task, key);

@@ -101,7 +101,7 @@ class Recorder {
   }
   void on(const EventHeader& h, const SockRecvLength& e) {
     LoggedEvent& event = add_socket(Kind::recv_length, h, e.sk);
-    event.protocol = is_inet(e.family) ? e.protocol : 0;
+    event.protocol = inet_protocol(e);
     event.rc = e.ret;
     event.peek = (e.flags & kMsgPeek) != 0;
   }
