@@ -337,6 +337,14 @@ tap() {
   return 1
 }
 
+# A stream of socat that reads less at once than comes; the first segment with data opens the connection.
+start_slow_reader() {
+  in_server socat -u -b 900 TCP-LISTEN:5202,defer-accept=5 OPEN:/tmp/received,creat &
+  wait_for 5202
+}
+# stream BYTES
+stream() { head -c "$1" /dev/zero | in_client socat -u -b 1400 - "TCP:$server:5202"; }
+
 # requests NUMBER FILE CONNECTIONS [THREADS [NAMESPACE [ADDRESS]]]: as many per thread, not as many as fit into a
 # second: captures are alike.
 requests() {

@@ -8,11 +8,10 @@ disorder=1
 prepare() {
   without cl vc tso gso
   tc -n cl qdisc replace dev vc root netem delay 2ms reorder 3% loss 1% limit 1000
-  in_server socat -u -b 900 TCP-LISTEN:5202,defer-accept=5 OPEN:/tmp/received,creat &
-  wait_for 5202
+  start_slow_reader
   tap cl vc --direction=out tcp
 }
-traffic() { head -c 600000 /dev/zero | in_client socat -u -b 1400 - "TCP:$server:5202"; }
+traffic() { stream 600000; }
 check() {
   nothing_lost
   agrees_with_tracecmd
