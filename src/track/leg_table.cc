@@ -5,6 +5,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "track/tcp_headers.h"
+
 namespace skbtrail::track {
 namespace {
 
@@ -234,8 +236,9 @@ void LegTable::end_unseen(Entry& entry) {
     return close(leg, sent_outcome(leg), UnknownCause::address_reused);
   }
   // The kernel frees without an event what it has coalesced or copied; what became of the bytes is
-  // still to be seen.
-  if (leg.rx.delivered || leg.rx.queued || leg.rx.waiting) return;
+  // still to be seen, if it has any.
+  const bool may_be_coalesced = leg.rx.waiting && leg.rx.stack_len > kMostTcpHeaders;
+  if (leg.rx.delivered || leg.rx.queued || may_be_coalesced) return;
   close(leg, received_outcome(leg), UnknownCause::address_reused);
 }
 

@@ -30,7 +30,7 @@ struct RxState {
   bool ready = false;      // sk_data_ready was seen for it: its socket can be read
   bool delivered = false;  // its last byte was copied; waits for the call to return
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
-  bool waiting = false;  // for its protocol event: its address may be reused before that comes
+  bool waiting = false;  // for its protocol event: if it has data, its address may be reused before
   bool control = false;  // opened or closed a connection: then it is freed without an event
   VlanTag vlan = VlanTag::none;   // when it was handed over
   std::uint64_t fragment_of = 0;  // id of a packet, unless more is heard of this one

@@ -2,7 +2,6 @@
 
 #include "base/bytes.h"
 #include "track/context.h"
-#include "track/tcp_headers.h"
 #include "track/thread_kind.h"
 
 namespace skbtrail::track {
@@ -163,12 +162,11 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
   LiveLeg* from = found.leg;
   if (from != nullptr && from->direction != LegDirection::rx) from = nullptr;
   const bool at_work = origins_.is_at_work(header.cpu);
-  const bool goes_on =
-      from != nullptr && receiver_.forwards(header, *from, device, event.len, at_work);
-  // Else it was freed without an event. Data may have been coalesced with what waits in a backlog.
-  const bool still_waits = from != nullptr && !goes_on && from->rx.stack_len > kMostTcpHeaders;
-  protocol_.processed(header, still_waits ? nullptr : from);
-  if (goes_on) {
+  if (from != nullptr && !receiver_.forwards(header, *from, device, event.len, at_work)) {
+    from = nullptr;  // freed without an event, and its address is another's
+  }
+  protocol_.processed(header, from);
+  if (from != nullptr) {
     origins_.took_another(header.cpu);
     LiveLeg& leg = legs_.go_on(*from, header, LegDirection::tx, device, event.len);
     legs_.close(*from, Outcome::forwarded);

@@ -207,7 +207,7 @@ TEST_F(Forwarding, what_time_wait_answers_is_not_forwarded) {
   queue(150, skb(5), 66, "eth0");
   softirq_exit(160);
   tracker.finish();
-  EXPECT_EQ(packets.with_id(5).first.outcome, Outcome::unknown);
+  EXPECT_EQ(legs.rx[1].outcome, Outcome::unknown);
   for (const Leg& leg : legs.rx) EXPECT_NE(leg.outcome, Outcome::forwarded);
 }
 

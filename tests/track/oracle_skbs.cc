@@ -276,8 +276,7 @@ class SkbFollower {
     }
     const bool received = way != nullptr && way->direction == LegDirection::rx;
     Way* from = received && is_forward(*way, i) ? way : nullptr;
-    const bool may_be_coalesced = received && from == nullptr && at(way->received).len > 120;
-    processed(i, received && !may_be_coalesced ? way : nullptr);
+    processed(i, from);
     if (from != nullptr) from->outcome = Outcome::forwarded;
     Way& sent = begin(i, LegDirection::tx, from);
     sent.stages.emplace(Stage::queue, i);
