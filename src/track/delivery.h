@@ -202,7 +202,7 @@ class Delivery {
   Origins& origins_;
   Tasks tasks_;
   Sockets sockets_;
-  Reads reads_{legs_, sockets_};
+  Reads reads_{legs_};
   PerCpu<Cpu> cpus_;
   Openers openers_{flows_};
   // Empty but for their memory:

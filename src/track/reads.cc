@@ -76,7 +76,6 @@ void Reads::deliver_late(LiveLeg& leg, const EarlyRead& read) {
 
 void Reads::has_read(LiveLeg& leg, Nanoseconds returned) {
   if (returned != 0) leg.stages.set(Stage::ret, returned);
-  if (!sockets_told_ && leg.rx.has_data) remember_head(leg);
   legs_.close(leg, Outcome::delivered);
 }
 
@@ -93,11 +92,9 @@ void Reads::returned(Task& task, Nanoseconds time) {
   task.read.clear();
 }
 
-void Reads::remember_head(const LiveLeg& leg) {
-  const Socket* socket = sockets_.find(leg.rx.socket);
-  if (socket == nullptr || socket->bytes.empty()) return;
+void Reads::remember_head(SkbAddr address, std::uint64_t socket) {
   if (heads_.size() >= kMaxHeads) heads_.clear();
-  heads_[leg.skbaddr] = leg.rx.socket;
+  heads_[address] = socket;
 }
 
 }  // namespace skbtrail::track

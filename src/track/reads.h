@@ -17,7 +17,7 @@ bool is_read(std::string_view call);
 
 class Reads {
  public:
-  Reads(LegTable& legs, Sockets& sockets) : legs_(legs), sockets_(sockets) {}
+  explicit Reads(LegTable& legs) : legs_(legs) {}
 
   // The packet is with its reader. How it got there: it woke the reader, or found it awake.
   void deliver(LiveLeg& leg, Task& task, const Taking& taking);
@@ -28,7 +28,12 @@ class Reads {
 
   // Events of reads name their sockets: nothing has to be remembered for that.
   void sockets_are_told() { sockets_told_ = true; }
-  // The socket of an skb that was read, and held coalesced bytes of later packets; 0: not known.
+  // A copy has named that skb of the socket, which has more to read: that may be coalesced with it,
+  // and be copied from there once the packet itself has been read.
+  void may_hold_more(SkbAddr address, std::uint64_t socket) {
+    if (!sockets_told_) remember_head(address, socket);
+  }
+  // The socket of such an skb; 0: not known.
   std::uint64_t socket_of_read(SkbAddr address) const {
     if (heads_.empty()) return 0;  // at most copies
     const auto head = heads_.find(address);
@@ -39,10 +44,9 @@ class Reads {
   void has_read(LiveLeg& leg, Nanoseconds returned);
   // Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
   [[gnu::noinline]] void let_older_go(Task& task);
-  [[gnu::noinline]] void remember_head(const LiveLeg& leg);
+  [[gnu::noinline]] void remember_head(SkbAddr address, std::uint64_t socket);
 
   LegTable& legs_;
-  Sockets& sockets_;
   // Where no event of the read names the socket (before 6.3).
   boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;
   bool sockets_told_ = false;

@@ -6,7 +6,9 @@
 namespace skbtrail::test {
 namespace {
 
+using track::Confidence;
 using track::Outcome;
+using track::Stage;
 
 // Before 6.12 tcp_probe tells a socket's cookie and not its address, and the events of a socket's
 // end its address only.
@@ -18,11 +20,18 @@ struct SocketsByCookie : DeliveryScript {
     event.sock_cookie = cookie;
     tracker.on(at(time + 1), event);
   }
-  void read(Nanoseconds time, SkbAddr address, std::uint64_t cookie, SockAddr sk = kSocket) {
+  void read(Nanoseconds time, SkbAddr address, std::uint64_t cookie, SockAddr sk = kSocket,
+            std::int32_t len = 100) {
     enter(time);
-    copy(time + 1, address, 100);
+    copy(time + 1, address, len);
     tracker.on(reader(time + 2), TcpRcvSpaceAdjust{sk, cookie});
-    exit(time + 3, 100);
+    exit(time + 3, len);
+  }
+  // Where that event is not recorded.
+  void read_unnamed(Nanoseconds time, SkbAddr address, std::int32_t len) {
+    enter(time);
+    copy(time + 1, address, len);
+    exit(time + 3, len);
   }
   void close(Nanoseconds time, SockAddr sk = kSocket) {
     InetSockSetState event;
@@ -71,6 +80,47 @@ TEST_F(SocketsByCookie, a_socket_that_is_gone_is_not_found_by_its_address) {
   tracker.finish();
   EXPECT_EQ(leg(2).outcome, Outcome::open);
   EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+}
+
+// Of two connections at once. skb(1) is coalesced with skb(9) of the first; then its address is
+// that of an skb of the second one, with which skb(4) is coalesced.
+struct CoalescedByCookie : SocketsByCookie {
+  CoalescedByCookie() {
+    arrive_by_cookie(100, skb(9), 5);
+    arrive_by_cookie(110, skb(1), 5);
+    arrive_by_cookie(120, skb(3), 5);
+    arrive_by_cookie(130, skb(1), 6);
+    arrive_by_cookie(140, skb(4), 6);
+  }
+};
+
+TEST_F(CoalescedByCookie, a_copy_is_of_the_socket_that_is_told_behind_it) {
+  read(200, skb(1), 6, kOther);
+  read(300, skb(9), 5, kSocket, 200);
+  read(400, skb(1), 6, kOther);
+  tracker.finish();
+  EXPECT_EQ(time(leg(5), Stage::copy), 401U);
+  EXPECT_EQ(leg(5).confidence, Confidence::exact);
+  EXPECT_EQ(leg(3).outcome, Outcome::open);
+}
+
+// Nor does the address tell whose it is: the kernel has copied what lay in the queue to another skb
+// (tcp_collapse(), net/ipv4/tcp_input.c).
+TEST_F(CoalescedByCookie, a_copy_is_of_the_socket_that_is_told_whoever_had_its_address) {
+  read(200, skb(1), 6, kOther);
+  read(300, skb(1), 5, kSocket, 300);
+  tracker.finish();
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(time(leg(id), Stage::copy), 301U) << id;
+  EXPECT_EQ(leg(5).outcome, Outcome::open);
+}
+
+TEST_F(CoalescedByCookie, a_copy_is_of_the_socket_whose_skb_was_named_last_where_none_is_told) {
+  read_unnamed(200, skb(1), 100);
+  read_unnamed(300, skb(9), 200);
+  read_unnamed(400, skb(1), 100);
+  tracker.finish();
+  EXPECT_EQ(time(leg(5), Stage::copy), 401U);
+  EXPECT_EQ(leg(3).outcome, Outcome::open);
 }
 
 }  // namespace
