@@ -44,15 +44,34 @@ constexpr std::size_t kMaxUnmatched = 512;
 std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
   Cpu& cpu = this->cpu(header.cpu);
   if (cpu.has_processed || from_backlog) {
+    if (!cpu.unmatched.empty()) batch_ends(cpu);
+    cpu.taken.clear();
     ++cpu.batch;
-    for (const LegRef& ref : cpu.unmatched) park(ref);
-    cpu.unmatched.clear();
   }
   cpu.has_processed = false;
   cpu.changed = SockAddr{};
   cpu.read_early = false;
   cpu.current[level(header)] = cpu.announced[level(header)] = LegRef();
   return cpu.batch;
+}
+
+void Protocol::batch_ends(Cpu& cpu) {
+  for (const LegRef& ref : cpu.unmatched) {
+    if (waits(ref)) was_put_aside(*ref.get());
+    park(ref);
+  }
+  cpu.unmatched.clear();
+}
+
+// A socket that a task has locked puts its segments aside, while those of other connections, which
+// may be as long, are worked on: one of them may have been taken for this one.
+void Protocol::was_put_aside(const LiveLeg& leg) {
+  const Cpu& cpu = this->cpu(leg.rx.cpu);
+  if (leg.rx.batch != cpu.batch) return;
+  for (const TakenByOrder& taken : cpu.taken) {
+    LiveLeg* other = taken.leg.get();
+    if (other != nullptr && could_carry(leg.rx.stack_len, taken.data_len)) other->infer();
+  }
 }
 
 void Protocol::wait(CpuId id, LiveLeg& leg) {
@@ -187,6 +206,7 @@ void Protocol::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
   for (LiveLeg* leg : probed.coalesced) {
     leg->rx.waiting = false;
     leg->infer();
+    was_put_aside(*leg);
   }
 }
 
@@ -212,9 +232,11 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
     leg->rx.waiting = false;
     if (i > 0 || waited) {
       leg->infer();
+      if (waited) was_put_aside(*leg);
     } else if (flow != kNoFlow) {
       of(flow).device = leg->rx.last_device;
     }
+    if (!waited && data_len > 0) cpu.taken.push_back({leg, data_len});
     return leg;
   }
   return nullptr;
@@ -237,6 +259,7 @@ void Protocol::take_waiting(TcpProbe event, Probed& probed) {
     probed.leg = leg;
     leg->rx.waiting = false;
     leg->infer();
+    was_put_aside(*leg);
     for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
     return;
   }

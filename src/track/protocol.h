@@ -99,6 +99,11 @@ class Protocol {
   void on_loss(CpuId id);
 
  private:
+  // The first of a batch that fits what tcp_probe says, which names no skb.
+  struct TakenByOrder {
+    LegRef leg;
+    std::uint32_t data_len = 0;
+  };
   struct Cpu {
     std::vector<LegRef> unmatched;  // received, no protocol event yet, in order
     // Whose bytes a socket took last, by level(): a task that works on what waited
@@ -114,6 +119,7 @@ class Protocol {
     bool has_processed = false;  // something, since then
     bool read_early = false;     // the next datagram that is announced
     std::uint32_t batch = 0;
+    std::vector<TakenByOrder> taken;  // of this batch
   };
 
   // What its segments have in common, where no doubt was.
@@ -128,6 +134,8 @@ class Protocol {
     if (number >= connections_.size()) connections_.resize(number + 1);
     return connections_[number];
   }
+  [[gnu::noinline]] void batch_ends(Cpu& cpu);
+  [[gnu::noinline]] void was_put_aside(const LiveLeg& leg);
   [[gnu::noinline]] void park(const LegRef& ref);
   [[gnu::noinline]] void let_go(const LegRef& ref);
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);

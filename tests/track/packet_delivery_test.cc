@@ -79,6 +79,69 @@ TEST_F(PacketDelivery, a_long_segment_is_found_by_the_length_that_tcp_probe_can_
   EXPECT_EQ(packets.packets.size(), 2U);
 }
 
+// A batch of two connections, and a task has locked the socket of one of them.
+struct BatchOfTwo : PacketDelivery {
+  void process(const EventHeader& header, std::uint32_t data_len) {
+    TcpProbe event = probe(skb(1), data_len);
+    event.skbaddr.reset();
+    tracker.on(header, event);
+  }
+  void process(Nanoseconds time, std::uint32_t data_len) { process(at(time), data_len); }
+};
+
+TEST_F(BatchOfTwo, one_that_is_left_may_be_the_one_that_another_was_taken_for) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 100);
+  process(110, 100);
+  stack(200, skb(3), 100);
+  process(210, 100);
+  read(300, skb(1), 200);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  EXPECT_EQ(leg(3).confidence, Confidence::exact);
+}
+
+TEST_F(BatchOfTwo, so_may_one_that_a_task_works_on) {
+  for (const CpuId cpu : {0U, 1U}) {
+    const Nanoseconds begin = cpu * 1000;
+    stack(begin + 100, skb(1), 100);
+    stack(begin + 101, skb(2), 100);
+    process(begin + 110, 100);
+    process(at(begin + 120, cpu, kTask, kReader), 100);
+    read(begin + 300, skb(1), 200);
+    EXPECT_EQ(leg(2 * cpu + 1).confidence, Confidence::inferred) << "CPU " << cpu;
+  }
+}
+
+TEST_F(BatchOfTwo, so_may_one_that_was_coalesced_with_another) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 300);
+  stack(102, skb(3), 100);
+  process(110, 100);
+  process(reader(120), 400);
+  read(300, skb(1), 500);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+}
+
+TEST_F(BatchOfTwo, one_of_another_length_is_not) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 300);
+  process(110, 100);
+  stack(200, skb(3), 100);
+  read(300, skb(1), 100);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+}
+
+TEST_F(BatchOfTwo, none_is_left) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 100);
+  process(110, 100);
+  process(111, 100);
+  stack(200, skb(3), 100);
+  read(300, skb(1), 200);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+}
+
 TEST_F(PacketDelivery, a_packet_read_in_pieces_is_delivered_by_the_last) {
   arrive(100, skb(1), 100);
   for (Nanoseconds call : {200, 300, 400, 500}) {
