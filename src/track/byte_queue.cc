@@ -350,19 +350,32 @@ void ByteQueue::remember_taken(const LiveLeg& leg, const QueuedBytes& bytes) {
   taken_.push_back({leg.skbaddr, bytes});
 }
 
-// A copy names one that had been taken as coalesced: it was not, and is read only now.
+// A copy names one that had been taken as coalesced: it was not, and is read only now. Where the
+// order is that of arrival, nothing that came after it has been read either: what copies took was
+// from before the capture.
 void ByteQueue::return_taken(SkbAddr skb, std::vector<LiveLeg*>& read) {
   const auto found = std::find_if(taken_.rbegin(), taken_.rend(),
                                   [skb](const Taken& taken) { return taken.skb == skb; });
   if (found == taken_.rend()) return;
-  QueuedBytes bytes = found->bytes;
-  taken_.erase(std::next(found).base());
-  bytes.leg = LegRef();
-  bytes.bytes = bytes.arrived;
-  bytes.named = true;
-  items_.push_front(bytes);
+  const bool by_arrival = !aligned_ && !disordered_;
+  const auto first = std::prev(found.base());
+  const auto last = by_arrival ? taken_.end() : std::next(first);
+  std::uint32_t returned = 0;
+  if (by_arrival && !items_.empty()) {
+    QueuedBytes& front = items_.front();
+    returned += front.arrived - std::exchange(front.bytes, front.arrived);
+  }
+  for (auto taken = last; taken-- != first;) {
+    QueuedBytes bytes = taken->bytes;
+    bytes.leg = LegRef();
+    bytes.bytes = bytes.arrived;
+    items_.push_front(bytes);
+    returned += bytes.arrived;
+  }
+  items_.front().named = true;
+  taken_.erase(first, last);
   if (aligned_) disordered_ = unsettled_ = true;
-  front_is_first(bytes.arrived, read);
+  front_is_first(returned, read);
   aligned_ = true;
 }
 

@@ -354,6 +354,35 @@ TEST_F(ByteQueueTest, after_a_loss_bytes_may_be_from_before_it) {
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
 }
 
+// What was read was from before the loss: of all that came after it nothing.
+TEST_F(ByteQueueTest, after_a_loss_nothing_is_read_before_the_first_that_is_named) {
+  for (const std::size_t number : {1U, 2U, 3U, 4U}) in_place(number, 100);
+  std::vector<LiveLeg*> read;
+  queue.copy(SkbAddr{1000}, nullptr, 250, read);
+  EXPECT_THAT(read, ElementsAre(&leg(1), &leg(2)));
+  leg(1).rx.delivered = leg(2).rx.delivered = true;
+  EXPECT_THAT(copy(1, 100), IsEmpty());
+  EXPECT_THAT(copy(2, 100), IsEmpty()) << "its turn, and it had been given away";
+  EXPECT_THAT(copy(3, 99), IsEmpty());
+  EXPECT_THAT(copy(3, 1), ElementsAre(3));
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+  EXPECT_TRUE(exact(3) && exact(4));
+  EXPECT_FALSE(queue.disordered());
+  EXPECT_EQ(not_there, 0U);
+}
+
+// Those behind it were not read, but what came before it was.
+TEST_F(ByteQueueTest, after_a_loss_one_that_is_named_was_not_coalesced_with_what_was_read) {
+  for (const std::size_t number : {1U, 2U, 3U, 4U}) in_place(number, 100);
+  std::vector<LiveLeg*> read;
+  queue.copy(SkbAddr{1000}, nullptr, 300, read);
+  for (const std::size_t number : {1U, 2U, 3U}) leg(number).rx.delivered = true;
+  EXPECT_THAT(copy(2, 100), IsEmpty());
+  EXPECT_THAT(copy(3, 100), IsEmpty());
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+  EXPECT_TRUE(exact(4));
+}
+
 // 1 was coalesced with what came before the capture, as 2, which is first, shows.
 TEST_F(ByteQueueTest, what_was_taken_before_the_first_certain_copy_does_not_come_again) {
   in_place(1, 100);
