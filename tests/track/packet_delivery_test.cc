@@ -136,10 +136,25 @@ TEST_F(BatchOfTwo, none_is_left) {
   stack(101, skb(2), 100);
   process(110, 100);
   process(111, 100);
-  stack(200, skb(3), 100);
-  read(300, skb(1), 200);
+  stack(200, skb(3), 100);  // of another batch, and it is left there
+  stack(300, skb(4), 300);
+  process(310, 300);
+  stack(400, skb(5), 300);
+  read(500, skb(1), 200);
   EXPECT_EQ(leg(1).confidence, Confidence::exact);
   EXPECT_EQ(leg(2).confidence, Confidence::exact);
+}
+
+TEST_F(BatchOfTwo, one_of_a_batch_before_is_not) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 300);
+  process(110, 300);
+  stack(200, skb(3), 100);
+  process(210, 100);
+  read(220, skb(2), 300);
+  process(reader(260), 100);  // 1, which has waited
+  read(300, skb(3), 100);
+  EXPECT_EQ(leg(3).confidence, Confidence::exact);
 }
 
 TEST_F(PacketDelivery, a_packet_read_in_pieces_is_delivered_by_the_last) {
