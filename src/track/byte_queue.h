@@ -55,6 +55,8 @@ class ByteQueue {
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
   const QueuedBytes& at(std::size_t index) const { return items_.at(index); }
+  // No bytes from before the first of these are left; else what copies take may have been some.
+  bool aligned() const { return aligned_; }
   // Bytes are read in another order than they came in.
   bool disordered() const { return disordered_; }
 
@@ -128,8 +130,8 @@ class ByteQueue {
   std::uint64_t unread_ = 0;  // of those
   Announced announced_ = Announced::not_known;
   bool disordered_ = false;
-  bool unsettled_ = false;         // the order of items_ is a guess
-  bool aligned_ = false;           // no bytes from before the capture are left
+  bool unsettled_ = false;  // the order of items_ is a guess
+  bool aligned_ = false;
   std::uint64_t overtaken_ = 0;    // `follows` of those that the last announced one overtook
   std::uint32_t bare_answer_ = 0;  // the length of one without ranges; 0: not known
   std::uint32_t ranges_ = 0;       // in the last answer

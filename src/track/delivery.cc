@@ -518,7 +518,10 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   counters_.unmatched_bytes += left;
   if (left > 0) ++counters_.unmatched_copies;
   if (named != nullptr && !socket.bytes.empty()) reads_.may_hold_more(copy.skbaddr, socket.key);
+  // Behind a gap the socket may hold what was lost.
+  const bool may_be_lost = legs_.gaps() > 0 && !socket.bytes.aligned();
   for (LiveLeg* leg : read_) {
+    leg->crossed_loss = leg->crossed_loss || may_be_lost;
     reads_.deliver(*leg, task, copy.taking);
     if (leg != named && may_have_others(socket)) [[unlikely]]
       leg->infer();
