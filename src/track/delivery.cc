@@ -518,13 +518,20 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   counters_.unmatched_bytes += left;
   if (left > 0) ++counters_.unmatched_copies;
   if (named != nullptr && !socket.bytes.empty()) reads_.may_hold_more(copy.skbaddr, socket.key);
+  if (may_have_others(socket)) [[unlikely]] {
+    for (LiveLeg* leg : read_) {
+      if (leg != named) leg->infer();
+    }
+  }
+  deliver_read(socket, task, copy.taking);
+}
+
+void Delivery::deliver_read(const Socket& socket, Task& task, const Taking& taking) {
   // Behind a gap the socket may hold what was lost.
   const bool may_be_lost = legs_.gaps() > 0 && !socket.bytes.aligned();
   for (LiveLeg* leg : read_) {
     leg->crossed_loss = leg->crossed_loss || may_be_lost;
-    reads_.deliver(*leg, task, copy.taking);
-    if (leg != named && may_have_others(socket)) [[unlikely]]
-      leg->infer();
+    reads_.deliver(*leg, task, taking);
   }
   read_.clear();
 }
@@ -550,11 +557,8 @@ void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking
     }
   }
   counters_.unmatched_bytes += socket.bytes.take_uncopied(bytes, read_);
-  for (LiveLeg* leg : read_) {
-    leg->confidence = Confidence::socket;
-    reads_.deliver(*leg, task, taking);
-  }
-  read_.clear();
+  for (LiveLeg* leg : read_) leg->confidence = Confidence::socket;
+  deliver_read(socket, task, taking);
 }
 
 // ------------------------------------------------------------------------------ tasks

@@ -189,6 +189,7 @@ class Delivery {
   }
   [[gnu::noinline]] void name_acks(Task& task);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
+  void deliver_read(const Socket& socket, Task& task, const Taking& taking);
   // Once, when its connection is over or the capture is.
   void count_order(const Socket& socket) {
     if (socket.bytes.disordered()) ++counters_.disordered_sockets;

@@ -63,6 +63,13 @@ void Protocol::batch_ends(Cpu& cpu) {
   cpu.unmatched.clear();
 }
 
+// A task works on what had been put aside.
+void Protocol::take_put_aside(LiveLeg& leg) {
+  leg.rx.waiting = false;
+  leg.infer();
+  was_put_aside(leg);
+}
+
 // A socket that a task has locked puts its segments aside, while those of other connections, which
 // may be as long, are worked on: one of them may have been taken for this one.
 void Protocol::was_put_aside(const LiveLeg& leg) {
@@ -203,11 +210,7 @@ void Protocol::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
   }
   if (of_words == 1 && flow != kNoFlow) of(flow).headers = probed.headers;
   probed.coalesced = std::span(candidates_).first(behind);
-  for (LiveLeg* leg : probed.coalesced) {
-    leg->rx.waiting = false;
-    leg->infer();
-    was_put_aside(*leg);
-  }
+  for (LiveLeg* leg : probed.coalesced) take_put_aside(*leg);
 }
 
 // ------------------------------------------------------------------------------ its events
@@ -229,14 +232,17 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
     // It was coalesced with another in a backlog, and freed: that one will tell.
     if (legs_.find(leg->skbaddr).leg != leg) continue;
     cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
+    if (waited) {
+      take_put_aside(*leg);
+      return leg;
+    }
     leg->rx.waiting = false;
-    if (i > 0 || waited) {
+    if (i > 0) {
       leg->infer();
-      if (waited) was_put_aside(*leg);
     } else if (flow != kNoFlow) {
       of(flow).device = leg->rx.last_device;
     }
-    if (!waited && data_len > 0) cpu.taken.push_back({leg, data_len});
+    if (data_len > 0) cpu.taken.push_back({leg, data_len});
     return leg;
   }
   return nullptr;
@@ -257,9 +263,7 @@ void Protocol::take_waiting(TcpProbe event, Probed& probed) {
       if (probed.coalesced.empty()) continue;
     }
     probed.leg = leg;
-    leg->rx.waiting = false;
-    leg->infer();
-    was_put_aside(*leg);
+    take_put_aside(*leg);
     for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
     return;
   }

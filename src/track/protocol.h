@@ -135,7 +135,8 @@ class Protocol {
     return connections_[number];
   }
   [[gnu::noinline]] void batch_ends(Cpu& cpu);
-  [[gnu::noinline]] void was_put_aside(const LiveLeg& leg);
+  [[gnu::noinline]] void take_put_aside(LiveLeg& leg);
+  void was_put_aside(const LiveLeg& leg);
   [[gnu::noinline]] void park(const LegRef& ref);
   [[gnu::noinline]] void let_go(const LegRef& ref);
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
