@@ -21,11 +21,24 @@ bool plausible_page_size(std::uint32_t size) {
   return size >= kLeastPageSize && size <= 1U << 20 && (size & (size - 1)) == 0;
 }
 
+constexpr std::uint64_t kLooks = 8;
+
+// The smallest size that has room for the fullest page at multiples of `largest`: whatever the size
+// of pages is, some begin there.
+std::uint32_t least_size(std::span<const std::uint8_t> bytes, std::uint32_t largest) {
+  std::uint32_t size = kLeastPageSize;
+  for (std::uint64_t at = 0, i = 0; i < kLooks && at < bytes.size(); at += largest, ++i) {
+    const auto page = bytes.subspan(at, std::min<std::uint64_t>(largest, bytes.size() - at));
+    if (!ring::looks_like_page(page, {})) continue;
+    while (size < page.size() && !ring::looks_like_page(page.first(size), {})) size *= 2;
+  }
+  return size;
+}
+
 // Whether pages of this size begin at multiples of it: at an odd one no larger page begins. A page
-// that is damaged hides no other. Events in the middle of a large page can look like a page, but
-// not like one of about the same time.
+// that is damaged hides no other. Events in the middle of a large page can look like a page (in
+// captures of the scheduler one place of 5,000 does), so that least_size() goes first.
 bool pages_of_size(std::span<const std::uint8_t> bytes, std::uint32_t size) {
-  constexpr std::uint64_t kLooks = 8;
   constexpr Nanoseconds kNear = Nanoseconds{1} << 44;  // hours, on any clock
   const auto first = load<Nanoseconds>(bytes.data());
   for (std::uint64_t at = size, i = 0; i < kLooks && at + size <= bytes.size();
@@ -249,7 +262,7 @@ std::uint64_t Reader::offset_of(std::span<const std::uint8_t> range) const {
 
 // Up to two places of the file tell the size of a page, and both may lie. A larger size than the
 // right one hides all pages but the first of each without a word. So the pages tell: the smallest
-// size at which some begin, or else the larger one of both places.
+// size that they fit in and at which some begin, or else the larger one of both places.
 void Reader::settle_page_size(Buffer& buffer, std::uint32_t other) {
   if (!plausible_page_size(buffer.page_size)) {
     const std::uint32_t assumed = plausible_page_size(other) ? other : kUsualPageSize;
@@ -264,7 +277,7 @@ void Reader::settle_page_size(Buffer& buffer, std::uint32_t other) {
     const auto source = pages(buffer, cpu);
     const auto bytes = source->next(false).bytes;
     if (bytes.size() < 2 * kLeastPageSize) continue;
-    std::uint32_t size = kLeastPageSize;
+    std::uint32_t size = least_size(bytes, largest);
     while (size < largest && !pages_of_size(bytes, size)) size *= 2;
     if (size != buffer.page_size) {
       note(fmt::format("buffer \"{}\": the pages are of {} bytes, not of {}", buffer.name, size,

@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "ring/page_search.h"
 #include "support/analysis.h"
 #include "support/files.h"
 #include "support/oracle.h"
@@ -449,6 +450,35 @@ TEST(StructureOfVersion7, a_named_buffers_page_size_is_set_right) {
     EXPECT_EQ(damaged.events, 64U) << lie;
     EXPECT_THAT(damaged.damage, Contains("buffer \"other\": the pages are of 4096 bytes, not of " +
                                          std::to_string(lie)));
+  }
+}
+
+// A sub-buffer of 64 KiB with an event that holds the bytes of a page, just where one of `size`
+// would begin.
+std::string sub_buffer_that_holds_a_page(std::uint32_t size, std::uint32_t& events) {
+  const std::string record =
+      test::payload(parse_event_format("net", small_text().systems[0].formats[0])->id, 28);
+  test::PageBuilder page(1000, 1 << 16);
+  for (std::size_t at = 16; at + 16 < size; at += 32, ++events) page.data(0, record);
+  std::string event = record.substr(0, 12);
+  event += test::PageBuilder(1500).data(7, "data").build().substr(0, 24);
+  ++events;
+  return page.data(0, event).build();
+}
+
+TEST(StructureOfVersion7, events_that_look_like_a_page_make_a_sub_buffer_no_smaller) {
+  for (const std::uint32_t size : {1U << 12, 1U << 13, 1U << 14, 1U << 15}) {
+    CaptureText text = small_text();
+    text.page_size = 1 << 16;
+    text.header_page = "\tfield: char data;\toffset:16;\tsize:65520;\tsigned:0;\n";
+    std::uint32_t events = 0;
+    const std::string pages = sub_buffer_that_holds_a_page(size, events);
+    ASSERT_TRUE(ring::looks_like_page(test::as_bytes(pages.substr(size, size)), {}));
+    const auto layout = lay_out(text, {{0, pages.size()}}, FileVersion::v7);
+    ASSERT_TRUE(layout.has_value());
+    const Analysis whole = analyse(test::as_bytes(layout->head + pages));
+    EXPECT_EQ(whole.events, events) << size;
+    EXPECT_THAT(whole.damage, IsEmpty()) << size;
   }
 }
 
