@@ -4,8 +4,8 @@
 //   offset 8   commit, 8 bytes on 64-bit (4 on 32-bit): bytes of data, plus flags
 //   offset 16  data, `commit` bytes of it in use
 //
-// commit: bits 0-26 are the length (kbuffer masks 27 bits; a sub-buffer is at most 128 KiB), bit 31
-// RB_MISSED_EVENTS, bit 30 RB_MISSED_STORED. The kernel adds the flags as an int, so a 64-bit
+// commit: bits 0-26 are the length (kbuffer masks 27 bits; a sub-buffer is at most 128 pages), bit
+// 31 RB_MISSED_EVENTS, bit 30 RB_MISSED_STORED. The kernel adds the flags as an int, so a 64-bit
 // commit arrives sign-extended with its upper half all ones (ring_buffer_read_page(), kernel/trace/
 // ring_buffer.c, 6.18: local_add(RB_MISSED_EVENTS, ...)); never take it for a size. With STORED the
 // count lies as an unsigned long right behind the data.

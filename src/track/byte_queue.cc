@@ -201,7 +201,7 @@ std::uint64_t ByteQueue::take(std::uint64_t bytes, bool by_copy, std::vector<Liv
     if (leg != nullptr) {
       if ((disordered_ || !aligned_) && by_copy && !front.named) [[unlikely]] {
         leg->infer();
-        remember_taken(*leg, front);
+        if (disordered_) remember_taken(*leg, front);
       }
       read.push_back(leg);
     }
@@ -232,9 +232,23 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   front.named = true;
   const std::uint32_t of_others = front.arrived - std::exchange(front.bytes, front.arrived);
   if (unsettled_ || of_others > 0) [[unlikely]]
-    front_is_first(of_others, read);
+    front_is_first(read);
   aligned_ = true;
-  if (!disordered_) taken_.clear();  // those were before it
+}
+
+std::optional<std::size_t> ByteQueue::before(const LiveLeg& leg) const {
+  for (std::size_t at = 0; at < items_.size(); ++at) {
+    if (items_.at(at).leg.get() == &leg) return at;
+  }
+  return std::nullopt;
+}
+
+void ByteQueue::begin_behind(std::size_t number) {
+  for (; number > 0; --number) pop();
+  QueuedBytes& front = items_.front();  // what had been taken of it was from before the capture
+  unread_ += front.arrived - front.bytes;
+  front.bytes = front.arrived;
+  front.named = false;
 }
 
 void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
@@ -291,13 +305,9 @@ void ByteQueue::behind_front_have_been_read(std::vector<LiveLeg*>& read, Which w
   }
 }
 
-// The front is named for the first time, and so many of its bytes had been taken for others': what
-// is known of those behind it?
-void ByteQueue::front_is_first(std::uint32_t of_others, std::vector<LiveLeg*>& read) {
-  if (!aligned_ && !disordered_) {  // they were from before the capture
-    unread_ += of_others;
-    return;
-  }
+// The front is named for the first time, and the order is a guess, or some of its bytes had been
+// taken for others': what is known of those behind it?
+void ByteQueue::front_is_first(std::vector<LiveLeg*>& read) {
   const QueuedBytes front = items_.front();
   behind_front_have_been_read(read, [&](const QueuedBytes& queued) {
     return queued.place == Place::in_order && queued.since < front.follows;
@@ -350,32 +360,19 @@ void ByteQueue::remember_taken(const LiveLeg& leg, const QueuedBytes& bytes) {
   taken_.push_back({leg.skbaddr, bytes});
 }
 
-// A copy names one that had been taken as coalesced: it was not, and is read only now. Where the
-// order is that of arrival, nothing that came after it has been read either: what copies took was
-// from before the capture.
+// A copy names one that had been taken as coalesced: it was not, and is read only now.
 void ByteQueue::return_taken(SkbAddr skb, std::vector<LiveLeg*>& read) {
   const auto found = std::find_if(taken_.rbegin(), taken_.rend(),
                                   [skb](const Taken& taken) { return taken.skb == skb; });
   if (found == taken_.rend()) return;
-  const bool by_arrival = !aligned_ && !disordered_;
-  const auto first = std::prev(found.base());
-  const auto last = by_arrival ? taken_.end() : std::next(first);
-  std::uint32_t returned = 0;
-  if (by_arrival && !items_.empty()) {
-    QueuedBytes& front = items_.front();
-    returned += front.arrived - std::exchange(front.bytes, front.arrived);
-  }
-  for (auto taken = last; taken-- != first;) {
-    QueuedBytes bytes = taken->bytes;
-    bytes.leg = LegRef();
-    bytes.bytes = bytes.arrived;
-    items_.push_front(bytes);
-    returned += bytes.arrived;
-  }
-  items_.front().named = true;
-  taken_.erase(first, last);
-  if (aligned_) disordered_ = unsettled_ = true;
-  front_is_first(returned, read);
+  QueuedBytes bytes = found->bytes;
+  bytes.leg = LegRef();
+  bytes.bytes = bytes.arrived;
+  bytes.named = true;
+  items_.push_front(bytes);
+  taken_.erase(std::prev(found.base()));
+  unsettled_ = true;
+  front_is_first(read);
   aligned_ = true;
 }
 

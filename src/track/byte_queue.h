@@ -20,13 +20,15 @@
 //   place, as much has been read as is missing.
 // With SO_RCVLOWAT not all that came in their place are announced (tcp_data_ready()). Then the
 // first copy of one that was taken for too early comes before what had overtaken it.
-// A socket may hold bytes from before the capture. Until a copy names a packet that nothing has
-// been taken of, what copies take may be those. All that is guessed is marked as inferred.
+// A socket may hold bytes from before the capture. Until a copy names a packet, what copies take
+// may be those: who has not waited for that (track/unplaced_reads.h) guesses. All that is guessed
+// is marked as inferred.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "track/fifo.h"
@@ -57,6 +59,11 @@ class ByteQueue {
   const QueuedBytes& at(std::size_t index) const { return items_.at(index); }
   // No bytes from before the first of these are left; else what copies take may have been some.
   bool aligned() const { return aligned_; }
+  // How many came before that packet; nothing when it is not here.
+  std::optional<std::size_t> before(const LiveLeg& leg) const;
+  // While it is not aligned: so many have been read, and nothing of the next one, which a copy
+  // names.
+  void begin_behind(std::size_t number);
   // Bytes are read in another order than they came in.
   bool disordered() const { return disordered_; }
 
@@ -117,7 +124,7 @@ class ByteQueue {
   void restore_arrival();
   template <class Which>
   void behind_front_have_been_read(std::vector<LiveLeg*>& read, Which which);
-  void front_is_first(std::uint32_t of_others, std::vector<LiveLeg*>& read);
+  void front_is_first(std::vector<LiveLeg*>& read);
   std::uint64_t read_behind_front() const;
   bool nothing_is_early() const;
   void has_been_read(std::size_t at, std::vector<LiveLeg*>& read);

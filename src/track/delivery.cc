@@ -76,6 +76,7 @@ void Delivery::forget_order(Socket& socket) {
 }
 
 void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
+  if (cause != UnknownCause::gap) guess_places(socket);
   const auto forget = [&](const LegRef& ref) {
     LiveLeg* leg = ref.get();
     if (leg == nullptr || leg->rx.delivered) return;
@@ -86,6 +87,7 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
   socket.bytes.clear();
   for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
   socket.early_reads.clear();
+  forget_unplaced(socket);
 }
 
 // ------------------------------------------------------------------------------ into the socket
@@ -451,10 +453,10 @@ void Delivery::read_early(Task& task, Socket& socket, const Taking& taking) {
 void Delivery::early_reads_returned(Task& task, Nanoseconds time) {
   Socket* socket = sockets_.find(std::exchange(task.early_socket, 0));
   if (socket == nullptr) return;
-  for (std::size_t i = 0; i < socket->early_reads.size(); ++i) {
-    EarlyRead& read = socket->early_reads.at(i);
+  for (EarlyRead& read : socket->early_reads) {
     if (read.pid == task.pid && read.returned == 0) read.returned = time;
   }
+  socket->unplaced.returned(task.pid, time);
 }
 
 // Has a task taken the datagram that is announced now? Only the order of reads tells which.
@@ -494,11 +496,11 @@ void Delivery::commit(Task& task, std::uint64_t key) {
       if (leg != nullptr && !leg->rx.has_data) {
         reads_.deliver(*leg, task, copy.taking);  // a datagram
       } else if (from != 0) {                     // else of no packet: netlink, unix
-        counters_.unmatched_bytes += copy.len;
-        ++counters_.unmatched_copies;
+        count_unmatched(copy.len);
       }
       continue;
     }
+    if (!socket->bytes.aligned() && !align(*socket, task, copy)) continue;
     pop_bytes(*socket, task, copy);
   }
   task.copies.clear();
@@ -515,8 +517,7 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   const bool is_unread = named != nullptr && named->rx.has_data && !named->rx.delivered;
   const std::uint64_t left =
       socket.bytes.copy(copy.skbaddr, is_unread ? named : nullptr, copy.len, read_);
-  counters_.unmatched_bytes += left;
-  if (left > 0) ++counters_.unmatched_copies;
+  if (left > 0) count_unmatched(left);
   if (named != nullptr && !socket.bytes.empty()) reads_.may_hold_more(copy.skbaddr, socket.key);
   if (may_have_others(socket)) [[unlikely]] {
     for (LiveLeg* leg : read_) {
@@ -527,8 +528,7 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
 }
 
 void Delivery::deliver_read(const Socket& socket, Task& task, const Taking& taking) {
-  // Behind a gap the socket may hold what was lost.
-  const bool may_be_lost = legs_.gaps() > 0 && !socket.bytes.aligned();
+  const bool may_be_lost = this->may_be_lost(socket);
   for (LiveLeg* leg : read_) {
     leg->crossed_loss = leg->crossed_loss || may_be_lost;
     reads_.deliver(*leg, task, taking);
@@ -550,6 +550,7 @@ void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust
 void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                              std::uint64_t bytes) {
   Socket& socket = this->socket(key);
+  if (!socket.unplaced.empty()) return wait_for_place(socket, task, taking, bytes, std::nullopt);
   if (!openers_.empty()) [[unlikely]] {
     LiveLeg* opener = openers_.take(socket);
     if (opener != nullptr && bytes + kLeastTcpHeaders <= opener->rx.stack_len) {
@@ -557,8 +558,89 @@ void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking
     }
   }
   counters_.unmatched_bytes += socket.bytes.take_uncopied(bytes, read_);
+  if (!socket.bytes.aligned() && !socket.bytes.empty()) socket.unplaced.ends_anywhere();
   for (LiveLeg* leg : read_) leg->confidence = Confidence::socket;
   deliver_read(socket, task, taking);
+}
+
+// ------------------------------------------------------------------------------ behind a gap
+
+// Whether it is known where in the queue the copy begins: with the packet that it names. Until one
+// does, they wait.
+bool Delivery::align(Socket& socket, Task& task, const PendingCopy& copy) {
+  const LiveLeg* named = copy.leg.get();
+  if (socket.bytes.disordered()) {
+    guess_places(socket);
+    return true;
+  }
+  const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
+  if (is_here && socket.unplaced.end_before(copy.skbaddr)) {
+    if (const auto before = socket.bytes.before(*named)) {
+      place_before(socket, *before);
+      return true;
+    }
+  }
+  wait_for_place(socket, task, copy.taking, copy.len, copy.skbaddr);
+  return false;
+}
+
+void Delivery::wait_for_place(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
+                              std::optional<SkbAddr> skb) {
+  if (socket.unplaced.full()) guess_places(socket);
+  const Read read{task.pid, taking.cpu, taking.time, task.call};
+  socket.unplaced.push({{read, task.in_call ? 0 : taking.time}, taking.sleep, bytes, skb});
+  task.early_socket = socket.key;
+}
+
+// So many packets came before the one that is read next: the last of the reads took them, or those
+// that are read next have come too early.
+void Delivery::place_before(Socket& socket, std::size_t number) {
+  UnplacedReads& reads = socket.unplaced;
+  std::uint64_t behind = 0;  // bytes of those packets that come behind what is looked at
+  for (std::size_t i = 0; i < number; ++i) behind += socket.bytes.at(i).bytes;
+  if (reads.bytes() < behind) return guess_places(socket);
+  while (!reads.empty() && reads.bytes() - reads.front().bytes >= behind) {
+    count_unmatched(reads.front().bytes);
+    reads.pop();
+  }
+  if (reads.bytes() > behind) count_unmatched(reads.bytes() - behind);
+  for (std::size_t i = 0; i < number; ++i) {
+    const QueuedBytes& bytes = socket.bytes.at(i);
+    behind -= bytes.bytes;
+    while (reads.bytes() - reads.front().bytes > behind) reads.pop();
+    if (LiveLeg* leg = bytes.leg.get(); leg != nullptr) deliver_unplaced(socket, *leg, reads.front());
+  }
+  reads.clear();
+  socket.bytes.begin_behind(number);
+}
+
+// As if nothing had been in the socket before.
+void Delivery::guess_places(Socket& socket) {
+  for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
+    const UnplacedRead read = reads.front();
+    const bool is_lost = may_be_lost(socket);
+    const std::uint64_t left = read.skb
+                                   ? socket.bytes.copy(*read.skb, nullptr, read.bytes, read_)
+                                   : socket.bytes.take_uncopied(read.bytes, read_);
+    if (left > 0) count_unmatched(left);
+    for (LiveLeg* leg : read_) {
+      if (!read.skb) leg->confidence = Confidence::socket;
+      leg->crossed_loss = leg->crossed_loss || is_lost;
+      deliver_unplaced(socket, *leg, read);
+    }
+    read_.clear();
+  }
+  socket.unplaced.clear();
+}
+
+void Delivery::deliver_unplaced(const Socket& socket, LiveLeg& leg, const UnplacedRead& read) {
+  if (may_have_others(socket)) leg.infer();
+  Task& reader = task(read.pid);
+  if (read.returned == 0) {
+    reads_.deliver(leg, reader, {read.time, read.cpu, read.sleep});
+  } else {
+    reads_.deliver_late(leg, read, reader);
+  }
 }
 
 // ------------------------------------------------------------------------------ tasks
@@ -670,10 +752,15 @@ void Delivery::finish() {
   tasks_.each([this](Task& task) {
     settle(task.acked);
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
+  });
+  sockets_.each([this](Socket& socket) {
+    guess_places(socket);
+    count_order(socket);
+  });
+  tasks_.each([this](Task& task) {
     reads_.returned(task, 0);
     origins_.release_sent(task);
   });
-  sockets_.each([this](const Socket& socket) { count_order(socket); });
 }
 
 }  // namespace skbtrail::track

@@ -3,8 +3,9 @@
 //
 // TCP. tcp_probe pushes a packet's bytes to the end of its socket's queue; every copy to a task
 // takes as many from its front, and the packet whose last byte is taken is delivered at that time.
-// The order is ByteQueue's (track/byte_queue.h). A segment that opens a connection has no
-// tcp_probe (track/openers.h).
+// The order is ByteQueue's (track/byte_queue.h). Where the socket may hold bytes from before the
+// capture or a gap, copies wait for one that names a packet (track/unplaced_reads.h). A segment that
+// opens a connection has no tcp_probe (track/openers.h).
 // UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
 // context says it, and is preferred. A copy counts when it is known that the task did not only
@@ -172,6 +173,22 @@ class Delivery {
   [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking);
   [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
+  [[gnu::noinline]] bool align(Socket& socket, Task& task, const PendingCopy& copy);
+  void wait_for_place(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
+                      std::optional<SkbAddr> skb);
+  void place_before(Socket& socket, std::size_t number);
+  [[gnu::noinline]] void guess_places(Socket& socket);
+  void forget_unplaced(Socket& socket) {
+    for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
+      count_unmatched(reads.front().bytes);
+    }
+    socket.unplaced.clear();
+  }
+  void count_unmatched(std::uint64_t bytes) {
+    counters_.unmatched_bytes += bytes;
+    ++counters_.unmatched_copies;
+  }
+  void deliver_unplaced(const Socket& socket, LiveLeg& leg, const UnplacedRead& read);
   [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                                  std::uint64_t copied);
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
@@ -189,6 +206,9 @@ class Delivery {
   }
   [[gnu::noinline]] void name_acks(Task& task);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
+  bool may_be_lost(const Socket& socket) const {  // what is read of it
+    return legs_.gaps() > 0 && !socket.bytes.aligned();
+  }
   void deliver_read(const Socket& socket, Task& task, const Taking& taking);
   // Once, when its connection is over or the capture is.
   void count_order(const Socket& socket) {

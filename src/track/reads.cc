@@ -32,12 +32,18 @@ bool is_read(std::string_view call) {
 
 void Reads::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
   if (leg.rx.delivered) return;
-  read_by(leg, {task.pid, taking.cpu, taking.time, task.call});
-  const Sleep& sleep = taking.sleep;
+  reaches(leg, {task.pid, taking.cpu, taking.time, task.call}, taking.sleep, task);
+  if (task.read.size() >= Task::kMaxWaiting) [[unlikely]]
+    let_older_go(task);
+  task.read.push_back(&leg);
+}
+
+void Reads::reaches(LiveLeg& leg, const Read& read, const Sleep& sleep, const Task& reader) {
+  read_by(leg, read);
   StageTimes& stages = leg.stages;
   const Nanoseconds arrived =
       std::max({stages[Stage::stack], stages[Stage::proto], stages[Stage::ready]});
-  if (leg.rx.woken != task.pid) {  // it woke nobody, or another one
+  if (leg.rx.woken != read.pid) {  // it woke nobody, or another one
     stages.clear(Stage::wake);
     stages.clear(Stage::run);
     stages.clear(Stage::blocked);
@@ -45,7 +51,7 @@ void Reads::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
     if (sleep.woken_at >= arrived && sleep.woken_at != 0) {
       stages.set(Stage::wake, sleep.woken_at);
       // Who slept for another reason, for a time or a lock, was not waiting for it.
-      if (sleep.slept_at != 0 && (waits(sleep.slept_in) || !task.makes_calls)) {
+      if (sleep.slept_at != 0 && (waits(sleep.slept_in) || !reader.makes_calls)) {
         stages.set(Stage::blocked, sleep.slept_at);
         leg.blocked_call = sleep.slept_in;
       }
@@ -59,19 +65,21 @@ void Reads::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
   // Of who was woken it is when it ran then; of who was not, when it came to read.
   const bool was_woken = stages.has(Stage::wake) && stages[Stage::wake] == sleep.woken_at;
   const Nanoseconds ran_at = was_woken ? sleep.answered_at : sleep.ran_at;
-  if (!stages.has(Stage::run) && ran_at >= arrived && ran_at <= taking.time &&
+  if (!stages.has(Stage::run) && ran_at >= arrived && ran_at <= read.time &&
       ran_at >= stages[Stage::wake]) {
     stages.set(Stage::run, ran_at);
   }
-  if (task.read.size() >= Task::kMaxWaiting) [[unlikely]]
-    let_older_go(task);
-  task.read.push_back(&leg);
 }
 
 void Reads::deliver_late(LiveLeg& leg, const EarlyRead& read) {
   read_by(leg, read);
-  if (read.returned != read.time) leg.stages.set(Stage::ret, read.returned);
-  legs_.close(leg, Outcome::delivered);
+  has_read(leg, read.returned != read.time ? read.returned : 0);
+}
+
+void Reads::deliver_late(LiveLeg& leg, const UnplacedRead& read, const Task& reader) {
+  if (leg.rx.delivered) return;
+  reaches(leg, read, read.sleep, reader);
+  has_read(leg, read.returned != read.time ? read.returned : 0);
 }
 
 void Reads::has_read(LiveLeg& leg, Nanoseconds returned) {

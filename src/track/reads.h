@@ -21,8 +21,9 @@ class Reads {
 
   // The packet is with its reader. How it got there: it woke the reader, or found it awake.
   void deliver(LiveLeg& leg, Task& task, const Taking& taking);
-  // It was before anybody knew which packet that was; the call may have returned.
+  // It was before anybody knew which packet that was, and the call has returned.
   void deliver_late(LiveLeg& leg, const EarlyRead& read);
+  void deliver_late(LiveLeg& leg, const UnplacedRead& read, const Task& reader);
   // The task's call returns, with what it has read; 0: nobody will tell when it does.
   void returned(Task& task, Nanoseconds time);
 
@@ -41,6 +42,7 @@ class Reads {
   }
 
  private:
+  static void reaches(LiveLeg& leg, const Read& read, const Sleep& sleep, const Task& reader);
   void has_read(LiveLeg& leg, Nanoseconds returned);
   // Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
   [[gnu::noinline]] void let_older_go(Task& task);

@@ -21,6 +21,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.bytes.begin_anew();
   socket.datagrams.clear();
   socket.early_reads.clear();
+  socket.unplaced.clear();
   socket.subflows.clear();
   sockets_.emplace(key, &socket);
   recent_[place(key)] = &socket;

@@ -12,22 +12,9 @@
 #include "track/fifo.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
+#include "track/unplaced_reads.h"
 
 namespace skbtrail::track {
-
-// Who took bytes or a datagram out of a socket.
-struct Read {
-  Pid pid = 0;
-  CpuId cpu = 0;
-  Nanoseconds time = 0;
-  std::string_view call;
-};
-
-// A datagram that was read before its sk_data_ready came: __udp_enqueue_schedule_skb() (net/ipv4/
-// udp.c) puts it into the queue first, and a reader on another CPU may be that fast.
-struct EarlyRead : Read {
-  Nanoseconds returned = 0;  // the call; 0: not yet
-};
 
 struct Socket {
   // Packets. Then all of them are given up: without the oldest, the order of the others would not
@@ -45,7 +32,10 @@ struct Socket {
   bool alive = false;
   ByteQueue bytes;
   Fifo<LegRef> datagrams;
+  // Of datagrams that were read before their sk_data_ready came: __udp_enqueue_schedule_skb() (net/
+  // ipv4/udp.c) puts one into the queue first, and a reader on another CPU may be that fast.
   Fifo<EarlyRead> early_reads;
+  UnplacedReads unplaced;  // while `bytes` is not aligned
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 
@@ -77,8 +67,8 @@ class Sockets {
   Socket& least_used();
 
   template <class Visit>
-  void each(Visit visit) const {
-    for (const Socket& socket : storage_) {
+  void each(Visit visit) {
+    for (Socket& socket : storage_) {
       if (socket.alive) visit(socket);
     }
   }

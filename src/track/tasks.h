@@ -31,6 +31,19 @@ struct Taking {
   Sleep sleep;
 };
 
+// Who took bytes or a datagram out of a socket.
+struct Read {
+  Pid pid = 0;
+  CpuId cpu = 0;
+  Nanoseconds time = 0;
+  std::string_view call;
+};
+
+// Before anybody knew of which packet.
+struct EarlyRead : Read {
+  Nanoseconds returned = 0;  // the call; 0: not yet
+};
+
 // Bytes a task has taken from an skb; not yet known whether it only peeked. Until that is, it may
 // have slept again, and be somewhere else.
 struct PendingCopy {
@@ -66,7 +79,7 @@ struct Task {
   bool another_freed = false;         // in this call: what it reads is no packet here
   std::uint64_t adjusted_socket = 0;  // whose tcp_rcv_space_adjust came last in this call
   Taking adjusted;
-  std::uint64_t early_socket = 0;  // which it read in this call before a datagram was announced
+  std::uint64_t early_socket = 0;  // which it read in this call, nobody knows yet of which packet
   std::uint32_t gaps = 0;
   LegRef acked;                  // the last segment without data that it worked on
   std::vector<LegRef> woken_by;  // legs whose data woke it, until it runs

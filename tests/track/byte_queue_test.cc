@@ -322,64 +322,23 @@ TEST_F(ByteQueueTest, a_reused_address_is_not_one_that_had_been_taken) {
   EXPECT_THAT(copy(4, 50), ElementsAre(5));
 }
 
-// Skbs that nobody knows, of 100 bytes and of 50.
-TEST_F(ByteQueueTest, bytes_from_before_the_capture_are_not_those_of_its_first_packets) {
-  in_place(1, 100);
-  in_place(2, 100);
-  in_place(3, 100);
+// Skbs that nobody knows, of 100 bytes and of 50: their bytes are not those of its first packets.
+TEST_F(ByteQueueTest, the_first_that_is_named_has_all_its_bytes_and_what_came_before_has_been_read) {
+  for (const std::size_t number : {1U, 2U, 3U, 4U}) in_place(number, 100);
   std::vector<LiveLeg*> read;
-  queue.copy(SkbAddr{1000}, nullptr, 100, read);
+  queue.copy(SkbAddr{1000}, nullptr, 150, read);
   EXPECT_THAT(read, ElementsAre(&leg(1)));  // it may have been coalesced with that
   EXPECT_FALSE(exact(1));
+  EXPECT_FALSE(queue.aligned());
   leg(1).rx.delivered = true;
-  EXPECT_THAT(copy(1, 200), ElementsAre(2));
-  EXPECT_THAT(copy(3, 100), ElementsAre(3));
-  EXPECT_TRUE(exact(2) && exact(3));
-  EXPECT_FALSE(queue.disordered());
-}
-
-// Events were lost, and with them perhaps packets that nobody has read.
-TEST_F(ByteQueueTest, after_a_loss_bytes_may_be_from_before_it) {
-  in_place(1, 100);
-  EXPECT_THAT(copy(1, 100), ElementsAre(1));
-  queue.clear();
-  in_place(2, 100);
-  in_place(3, 100);
-  std::vector<LiveLeg*> read;
-  queue.copy(SkbAddr{1000}, nullptr, 100, read);
-  EXPECT_THAT(read, ElementsAre(&leg(2)));
-  EXPECT_FALSE(exact(2));
-  leg(2).rx.delivered = true;
-  EXPECT_THAT(copy(2, 100), IsEmpty());
-  EXPECT_THAT(copy(3, 100), ElementsAre(3));
-}
-
-// What was read was from before the loss: of all that came after it nothing.
-TEST_F(ByteQueueTest, after_a_loss_nothing_is_read_before_the_first_that_is_named) {
-  for (const std::size_t number : {1U, 2U, 3U, 4U}) in_place(number, 100);
-  std::vector<LiveLeg*> read;
-  queue.copy(SkbAddr{1000}, nullptr, 250, read);
-  EXPECT_THAT(read, ElementsAre(&leg(1), &leg(2)));
-  leg(1).rx.delivered = leg(2).rx.delivered = true;
-  EXPECT_THAT(copy(1, 100), IsEmpty());
-  EXPECT_THAT(copy(2, 100), IsEmpty()) << "its turn, and it had been given away";
+  EXPECT_EQ(queue.before(leg(3)), 1U);
+  EXPECT_EQ(queue.before(leg(1)), std::nullopt);
+  queue.begin_behind(1);
   EXPECT_THAT(copy(3, 99), IsEmpty());
-  EXPECT_THAT(copy(3, 1), ElementsAre(3));
-  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+  EXPECT_TRUE(queue.aligned());
+  EXPECT_THAT(copy(3, 101), ElementsAre(3, 4));
   EXPECT_TRUE(exact(3) && exact(4));
   EXPECT_FALSE(queue.disordered());
-  EXPECT_EQ(not_there, 0U);
-}
-
-// Those behind it were not read, nor any part of them, but what came before it was.
-TEST_F(ByteQueueTest, after_a_loss_one_that_is_named_was_not_coalesced_with_what_was_read) {
-  for (const std::size_t number : {1U, 2U, 3U, 4U}) in_place(number, 100);
-  std::vector<LiveLeg*> read;
-  queue.copy(SkbAddr{1000}, nullptr, 350, read);
-  for (const std::size_t number : {1U, 2U, 3U}) leg(number).rx.delivered = true;
-  EXPECT_THAT(copy(2, 250), IsEmpty());
-  EXPECT_THAT(copy(2, 50), ElementsAre(4));
-  EXPECT_TRUE(exact(4));
   EXPECT_EQ(not_there, 0U);
 }
 
@@ -401,6 +360,7 @@ TEST_F(ByteQueueTest, a_part_from_before_the_capture_is_none_of_a_packet_in_it) 
   std::vector<LiveLeg*> read;
   queue.copy(SkbAddr{1000}, nullptr, 50, read);
   EXPECT_THAT(read, IsEmpty());
+  queue.begin_behind(0);
   EXPECT_THAT(copy(1, 100), ElementsAre(1));
   early(4, 100);
   early(3, 100);

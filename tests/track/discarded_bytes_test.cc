@@ -43,6 +43,7 @@ TEST_F(Discarded, bytes_are_read) {
   EXPECT_EQ(packets.packets.size(), 1U);
   enter(500);
   copy_and_return(510, skb(1), 150);
+  tracker.finish();
   EXPECT_EQ(leg(2).outcome, Outcome::delivered);
   EXPECT_EQ(time(leg(3), Stage::copy), 510U) << "the queue has not drifted";
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);

@@ -1,0 +1,29 @@
+#include "track/unplaced_reads.h"
+
+namespace skbtrail::track {
+
+void UnplacedReads::push(const UnplacedRead& read) {
+  last_ = read.skb ? Last::skb : Last::anywhere;
+  if (read.skb) last_skb_ = *read.skb;
+  bytes_ += read.bytes;
+  reads_.push(read);
+}
+
+void UnplacedReads::pop() {
+  bytes_ -= reads_.front().bytes;
+  reads_.pop();
+}
+
+void UnplacedReads::clear() {
+  reads_.clear();
+  bytes_ = 0;
+  last_ = Last::none;
+}
+
+void UnplacedReads::returned(Pid pid, Nanoseconds time) {
+  for (UnplacedRead& read : reads_) {
+    if (read.pid == pid && read.returned == 0) read.returned = time;
+  }
+}
+
+}  // namespace skbtrail::track

@@ -1,0 +1,51 @@
+// Reads of a stream of which nobody knows yet which of its bytes they took: the socket may hold some
+// from before the capture, or from a gap. The first copy that names a packet tells: what came before
+// that one has been read by the last of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "event/skb.h"
+#include "track/fifo.h"
+#include "track/tasks.h"
+
+namespace skbtrail::track {
+
+struct UnplacedRead : EarlyRead {
+  Sleep sleep;
+  std::uint64_t bytes = 0;
+  std::optional<SkbAddr> skb;  // that was copied from; none where no copy told of them
+};
+
+class UnplacedReads {
+ public:
+  static constexpr std::size_t kMost = 4096;
+
+  bool empty() const { return reads_.empty(); }
+  bool full() const { return reads_.size() >= kMost; }
+  std::uint64_t bytes() const { return bytes_; }
+  const UnplacedRead& front() const { return reads_.front(); }
+
+  void push(const UnplacedRead& read);
+  void pop();
+  void clear();
+  // Bytes were taken, and nobody told where in an skb that ended.
+  void ends_anywhere() { last_ = Last::anywhere; }
+  // Whether a copy of that skb, the first behind these, begins with its first byte.
+  bool end_before(SkbAddr skb) const {
+    return last_ == Last::none || (last_ == Last::skb && last_skb_ != skb);
+  }
+  void returned(Pid pid, Nanoseconds time);
+
+ private:
+  enum class Last : std::uint8_t { none, skb, anywhere };
+
+  Fifo<UnplacedRead> reads_;
+  std::uint64_t bytes_ = 0;
+  Last last_ = Last::none;
+  SkbAddr last_skb_{};
+};
+
+}  // namespace skbtrail::track

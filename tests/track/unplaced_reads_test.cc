@@ -1,0 +1,157 @@
+// What is read of a socket that may hold bytes from before the capture, or from a gap.
+#include <gtest/gtest.h>
+
+#include "track/delivery_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Outcome;
+using track::Stage;
+using track::UnknownCause;
+
+// Three packets of 100 bytes each came behind a gap. The skb that nobody knows came before.
+struct UnplacedReads : DeliveryScript {
+  static constexpr std::uint32_t kTrunc = 0x20;
+  static constexpr SkbAddr kUnknown{0xffff888100009900};
+
+  void SetUp() override {
+    tracker.on_loss({0, 10, 20, 5});
+    for (std::uint64_t i = 1; i <= 3; ++i) arrive(100 * i, skb(i), 100);
+  }
+  void discard(Nanoseconds time, std::int32_t bytes) {
+    enter(time);
+    recv_length(time + 10, bytes, kTcp, kTrunc);
+    exit(time + 20, bytes);
+  }
+  void expect_read(std::uint64_t id, Nanoseconds copied, Nanoseconds returned) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(time(leg(id), Stage::copy), copied) << id;
+    EXPECT_EQ(time(leg(id), Stage::ret), returned) << id;
+    EXPECT_FALSE(leg(id).crossed_loss) << id;
+  }
+  void expect_guess(std::uint64_t id, Nanoseconds copied) {
+    EXPECT_EQ(time(leg(id), Stage::copy), copied) << id;
+    EXPECT_NE(leg(id).confidence, Confidence::exact) << id;
+    EXPECT_TRUE(leg(id).crossed_loss) << id;
+  }
+};
+
+TEST_F(UnplacedReads, that_came_last_took_what_is_before_the_first_that_is_named) {
+  read(500, kUnknown, 150);
+  read(600, kUnknown, 120);
+  read(700, kUnknown, 100);
+  EXPECT_TRUE(packets.packets.empty());
+  read(800, skb(3), 100);
+  expect_read(1, 610, 630);
+  expect_read(2, 710, 730);
+  expect_read(3, 810, 830);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).confidence, Confidence::exact);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 170U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_copies, 2U);
+}
+
+TEST_F(UnplacedReads, that_took_bytes_of_several_packets) {
+  read(500, kUnknown, 199);
+  read(600, kUnknown, 1);
+  read(700, skb(3), 100);
+  expect_read(1, 510, 530);
+  expect_read(2, 610, 630);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
+TEST_F(UnplacedReads, of_the_call_that_names_one_return_with_it) {
+  enter(500);
+  copy(510, kUnknown, 100);
+  copy_and_return(520, skb(2), 100);
+  expect_read(1, 510, 540);
+  expect_read(2, 520, 540);
+}
+
+// It wakes its reader, who reads it before anybody knows that it does.
+TEST_F(UnplacedReads, tell_how_their_task_came_to_read) {
+  enter(310, "read");
+  switched(320, kReader, kSleeps, 7);
+  arrive(400, skb(4), 100);
+  tracker.on(at(403), SchedWaking{kReader});
+  switched(410, 7, 0, kReader);
+  copy_and_return(420, kUnknown, 400);
+  read(500, kUnknown, 50);
+  arrive(600, skb(5), 100);
+  read(700, kUnknown, 350);
+  read(800, skb(5), 100);
+  expect_read(4, 710, 730);
+  EXPECT_EQ(time(leg(4), Stage::wake), 403U);
+  EXPECT_EQ(time(leg(4), Stage::run), 410U);
+}
+
+// 30 bytes of 2 are thrown away: a copy that names it does not begin with it.
+TEST_F(UnplacedReads, may_have_thrown_away_a_part_of_the_one_that_is_named) {
+  read(500, kUnknown, 50);
+  discard(600, 80);
+  read(700, skb(2), 40);
+  read(800, skb(2), 30);
+  EXPECT_TRUE(packets.packets.empty());
+  read(900, skb(3), 100);
+  expect_read(1, 610, 620);
+  expect_read(2, 810, 830);
+  expect_read(3, 910, 930);
+}
+
+// Nothing tells more of what is only thrown away.
+TEST_F(UnplacedReads, are_guessed_where_no_copy_tells) {
+  discard(500, 130);
+  read(600, skb(2), 70);
+  read(700, skb(3), 100);
+  expect_guess(1, 510);
+  EXPECT_EQ(leg(1).confidence, Confidence::socket);
+  expect_read(2, 610, 630);
+  expect_read(3, 710, 730);
+}
+
+TEST_F(UnplacedReads, are_guessed_at_the_end) {
+  read(500, kUnknown, 100);
+  EXPECT_TRUE(packets.packets.empty());
+  tracker.finish();
+  expect_guess(1, 510);
+  EXPECT_EQ(time(leg(1), Stage::ret), 530U);
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+}
+
+TEST_F(UnplacedReads, are_guessed_when_there_are_too_many) {
+  for (std::size_t i = 0; i < track::UnplacedReads::kMost; ++i) read(500 + 50 * i, kUnknown, 1);
+  EXPECT_TRUE(packets.packets.empty());
+  read(500'000, kUnknown, 1);
+  expect_guess(1, 500 + 50 * 99 + 10);
+  EXPECT_EQ(packets.packets.size(), 3U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, track::UnplacedReads::kMost - 300);
+}
+
+TEST_F(UnplacedReads, are_of_nothing_when_events_are_lost_meanwhile) {
+  read(500, kUnknown, 150);
+  tracker.on_loss({1, 540, 550, 5});
+  arrive(600, skb(4), 100);
+  read(700, skb(4), 100);
+  for (const std::uint64_t id : {1U, 2U, 3U}) {
+    EXPECT_EQ(leg(id).outcome, Outcome::unknown);
+    EXPECT_EQ(leg(id).cause, UnknownCause::gap);
+  }
+  expect_read(4, 710, 730);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 150U);
+}
+
+// 100 bytes cannot be both of the packets that came before 3.
+TEST_F(UnplacedReads, that_took_too_little_tell_that_the_order_is_another) {
+  read(500, kUnknown, 100);
+  read(600, skb(3), 100);
+  expect_guess(1, 510);
+  EXPECT_EQ(leg(3).confidence, Confidence::inferred);
+  EXPECT_EQ(time(leg(3), Stage::copy), 610U);
+  EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 0U);
+  tracker.finish();
+  EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 1U);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
