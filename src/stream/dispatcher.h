@@ -106,12 +106,22 @@ class Dispatcher {
   }
   void dispatch(const RawEvent& raw) const { dispatch(raw, lookup()(raw)); }
 
-  // `void on_loss(const LossWindow&)` is called before the event that follows a gap is dispatched.
+  // `void on_loss(const LossWindow&)` is called before the event that follows a gap is dispatched;
+  // `void on_loss_begin(const LossWindow&)`, where the tracker has that, before the first event
+  // that another CPU has in it.
   template <class Tracker>
   void subscribe_loss(Tracker& tracker) {
     loss_subscribers_.push_back({&tracker, [](void* target, const LossWindow& window) {
                                    static_cast<Tracker*>(target)->on_loss(window);
                                  }});
+    if constexpr (requires(const LossWindow& window) { tracker.on_loss_begin(window); }) {
+      loss_begin_subscribers_.push_back({&tracker, [](void* target, const LossWindow& window) {
+                                           static_cast<Tracker*>(target)->on_loss_begin(window);
+                                         }});
+    }
+  }
+  void dispatch_loss_begin(const LossWindow& window) const {
+    for (const auto& [target, call] : loss_begin_subscribers_) call(target, window);
   }
   void dispatch_loss(const LossWindow& window) const {
     for (const auto& [target, call] : loss_subscribers_) call(target, window);
@@ -255,7 +265,9 @@ class Dispatcher {
   std::vector<Route*> by_type_;
   std::vector<std::unique_ptr<Route>> routes_;
   std::vector<std::uint16_t> ids_;
-  std::vector<std::pair<void*, void (*)(void*, const LossWindow&)>> loss_subscribers_;
+  using LossSubscriber = std::pair<void*, void (*)(void*, const LossWindow&)>;
+  std::vector<LossSubscriber> loss_subscribers_;
+  std::vector<LossSubscriber> loss_begin_subscribers_;
   std::map<std::string, std::string> missing_;
 };
 

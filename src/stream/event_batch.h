@@ -41,7 +41,8 @@ class EventBatch {
     if (events_last_) return count_ < kEvents;
     return count_ == 0 || (count_ < kEvents && event.size <= bytes_.size() - used_);
   }
-  void lost(const LossWindow& window) { losses_.push_back({count_, window}); }
+  void loss_begins(const LossWindow& window) { losses_.push_back({count_, window, true}); }
+  void lost(const LossWindow& window) { losses_.push_back({count_, window, false}); }
   void add(const RawEvent& event) {
     events_[count_] = event;
     if (!events_last_) events_[count_].data = copy(event);
@@ -53,9 +54,9 @@ class EventBatch {
   }
   void added(std::size_t count) { count_ += count; }
 
-  // All, in order, to `void Taker::dispatch_loss(const LossWindow&)` and `void
-  // Taker::dispatch(const RawEvent&, takers)`, with what `Taker::lookup()(const RawEvent&)` said of
-  // the event before.
+  // All, in order, to `void Taker::dispatch_loss_begin(const LossWindow&)`, `dispatch_loss` and
+  // `void Taker::dispatch(const RawEvent&, takers)`, with what `Taker::lookup()(const RawEvent&)`
+  // said of the event before.
   template <class Taker>
   void pass_to(Taker& taker) const {
     each_part(taker, [&](std::size_t from, std::size_t to) { pass(from, to, taker); });
@@ -74,6 +75,7 @@ class EventBatch {
   struct Loss {
     std::size_t before = 0;  // which event
     LossWindow window;
+    bool begins = false;
   };
 
   const std::uint8_t* copy(const RawEvent& event) {
@@ -90,7 +92,7 @@ class EventBatch {
     std::size_t next = 0;
     for (const Loss& loss : losses_) {
       pass(next, loss.before);
-      taker.dispatch_loss(loss.window);
+      loss.begins ? taker.dispatch_loss_begin(loss.window) : taker.dispatch_loss(loss.window);
       next = loss.before;
     }
     pass(next, count_);

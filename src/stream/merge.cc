@@ -37,12 +37,24 @@ void Merge::refill(Lane& lane) {
   lane.at = source.block.data();
   lane.end = lane.at + count;
   lane.following = lane.at[1].time;
+  if (count > 0 ? lane.at->lost_before != 0 : source.pages.lost_at_end() != 0) [[unlikely]]
+    loss_begins(lane);
+}
+
+void Merge::loss_begins(const Lane& lane) {
+  const ring::CpuPages& pages = lane.source->pages;
+  if (lane.at == lane.end) {
+    begun_.push_back({pages.cpu(), pages.before(), 0, pages.lost_at_end()});
+  } else {
+    begun_.push_back({pages.cpu(), pages.before(), lane.at->time, lane.at->lost_before});
+  }
 }
 
 bool Merge::next(RawEvent& event) {
   if (!started_) start();
   // Only now: the event before this one lies in the page that may go.
   if (given_) turn_ = replay({move_on(lanes_[turn_.lane]), turn_.lane});
+  begun_.clear();  // the event behind it says so
   given_ = turn_.time != kEnded;
   if (given_) event = *lanes_[turn_.lane].at;
   return given_;

@@ -36,6 +36,9 @@ class Merge {
   //   void Out::lost(const LossWindow&)     then, for an event behind a gap,
   //   void Out::add(const RawEvent&)        and last; what it points at may be gone afterwards, see
   //                                         Trace::events_last()
+  //   void Out::loss_begins(const LossWindow&)  no later than at `from`: of what other CPUs do
+  //                                         until `to`, this one's part is missing. Of those of
+  //                                         lost_at_end(), too: their `to` is 0
   //   std::span<RawEvent> Out::room()       where many can be put without further ado, and
   //   void Out::added(std::size_t count)    how many were
   // False when no event is left.
@@ -100,11 +103,17 @@ class Merge {
   }
 
   template <class Out>
+  void tell_begun(Out& out) {
+    for (const LossWindow& window : begun_) out.loss_begins(window);
+    begun_.clear();
+  }
+  template <class Out>
   void take_many(Out& out);
   template <class Out>
   void take_from_two(Out& out);
   void start();
   void refill(Lane& lane);
+  [[gnu::noinline]] void loss_begins(const Lane& lane);
 
   // The lane whose turn it is has taken its event: whose turn is it now?
   //
@@ -154,7 +163,8 @@ class Merge {
   std::vector<Turn> losers_;  // by node, as many as there are lanes; none at 0
   Turn turn_;                 // who is next; kEnded: none
   bool started_ = false;
-  bool given_ = false;  // by next(): the event whose turn it is
+  bool given_ = false;             // by next(): the event whose turn it is
+  std::vector<LossWindow> begun_;  // and not told yet
   ring::Tally tally_;
 };
 
@@ -162,11 +172,13 @@ template <class Out>
 bool Merge::fill(Out& out) {
   if (!started_) start();
   while (true) {
+    tell_begun(out);
     if (lanes_.size() == 2) {
       take_from_two(out);
     } else {
       take_many(out);
     }
+    tell_begun(out);
     if (turn_.time == kEnded) return false;
     Lane& lane = lanes_[turn_.lane];
     const RawEvent& event = *lane.at;
@@ -178,7 +190,7 @@ bool Merge::fill(Out& out) {
   }
 }
 
-// Until there is no room, or something needs more than a copy.
+// Until there is no room, a block ends, or something needs more than a copy.
 template <class Out>
 void Merge::take_many(Out& out) {
   const std::span<RawEvent> room = out.room();
@@ -192,7 +204,9 @@ void Merge::take_many(Out& out) {
       break;
     __builtin_prefetch(to + kWrittenAhead, 1);
     *to++ = *lane.at;
+    const bool ends = lane.at + 1 == lane.end;  // a gap may follow
     turn = replay({move_on(lane), turn.lane});
+    if (ends) break;
   }
   turn_ = turn;
   out.added(static_cast<std::size_t>(to - room.data()));

@@ -608,7 +608,8 @@ void Delivery::place_before(Socket& socket, std::size_t number) {
     const QueuedBytes& bytes = socket.bytes.at(i);
     behind -= bytes.bytes;
     while (reads.bytes() - reads.front().bytes > behind) reads.pop();
-    if (LiveLeg* leg = bytes.leg.get(); leg != nullptr) deliver_unplaced(socket, *leg, reads.front());
+    if (LiveLeg* leg = bytes.leg.get(); leg != nullptr)
+      deliver_unplaced(socket, *leg, reads.front());
   }
   reads.clear();
   socket.bytes.begin_behind(number);
@@ -619,9 +620,8 @@ void Delivery::guess_places(Socket& socket) {
   for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
     const UnplacedRead read = reads.front();
     const bool is_lost = may_be_lost(socket);
-    const std::uint64_t left = read.skb
-                                   ? socket.bytes.copy(*read.skb, nullptr, read.bytes, read_)
-                                   : socket.bytes.take_uncopied(read.bytes, read_);
+    const std::uint64_t left = read.skb ? socket.bytes.copy(*read.skb, nullptr, read.bytes, read_)
+                                        : socket.bytes.take_uncopied(read.bytes, read_);
     if (left > 0) count_unmatched(left);
     for (LiveLeg* leg : read_) {
       if (!read.skb) leg->confidence = Confidence::socket;

@@ -146,6 +146,7 @@ void LegTable::fill(LiveLeg& leg, const EventHeader& header, LegDirection direct
   leg.birth = header.time;
   leg.cpu_gaps = gaps_of(header.cpu);
   leg.all_gaps = gaps_;
+  leg.crossed_loss = open_gaps_ > 0;
   ++counters_.legs;
 }
 
@@ -327,10 +328,20 @@ void LegTable::finish() {
   }
 }
 
-void LegTable::on_loss(const LossWindow& window) {
-  if (window.cpu >= cpu_gaps_.size()) cpu_gaps_.resize(std::size_t{window.cpu} + 1);
-  ++cpu_gaps_[window.cpu];
+void LegTable::count_gap(CpuId cpu) {
+  if (cpu >= cpu_gaps_.size()) cpu_gaps_.resize(std::size_t{cpu} + 1);
+  ++cpu_gaps_[cpu];
   ++gaps_;
+}
+
+void LegTable::on_loss_begin(const LossWindow& window) {
+  count_gap(window.cpu);
+  ++open_gaps_;
+}
+
+void LegTable::on_loss(const LossWindow& window) {
+  count_gap(window.cpu);
+  if (open_gaps_ > 0) --open_gaps_;
 }
 
 }  // namespace skbtrail::track

@@ -157,6 +157,8 @@ class LegTable {
   // The kernel may give the address to somebody else; the leg itself goes on.
   void release_address(LiveLeg& leg);
 
+  // From here to the end of the gap, packets of other CPUs live in it, too.
+  void on_loss_begin(const LossWindow& window);
   void on_loss(const LossWindow& window);
   // After the last event: what still lives was not seen to end.
   void finish();
@@ -197,6 +199,7 @@ class LegTable {
   void finish_packet(LiveLeg& head);
   [[gnu::noinline]] void evict();
   [[gnu::noinline]] void sweep();
+  void count_gap(CpuId cpu);
   std::uint32_t gaps_of(CpuId cpu) const { return cpu < cpu_gaps_.size() ? cpu_gaps_[cpu] : 0; }
 
   PacketSink& sink_;
@@ -224,7 +227,8 @@ class LegTable {
   LiveLeg* youngest_ = nullptr;
   std::size_t alive_packets_ = 0;
   std::vector<std::uint32_t> cpu_gaps_;
-  std::uint32_t gaps_ = 0;
+  std::uint32_t gaps_ = 0;       // their begins and ends
+  std::uint32_t open_gaps_ = 0;  // that have not ended
   LegCounters counters_;
 };
 

@@ -409,15 +409,25 @@ void PacketTracker::tell_received(EventHeader header, const NetifReceiveSkb& eve
 
 // ------------------------------------------------------------------------------ bookkeeping
 
+// What is known before a gap tells nothing in it, and what is known in it nothing behind it.
+void PacketTracker::on_loss_begin(const LossWindow& window) {
+  legs_.on_loss_begin(window);
+  forget(window.cpu);
+}
+
 void PacketTracker::on_loss(const LossWindow& window) {
   if (runs_ != nullptr) runs_->lost(window);
   legs_.on_loss(window);
-  contexts_[window.cpu].on_loss();
-  receiver_.on_loss(window.cpu);
-  protocol_.on_loss(window.cpu);
-  sender_.on_loss(window.cpu);
-  origins_.on_loss(window.cpu);
-  delivery_.on_loss(window.cpu);
+  forget(window.cpu);
+}
+
+void PacketTracker::forget(CpuId cpu) {
+  contexts_[cpu].on_loss();
+  receiver_.on_loss(cpu);
+  protocol_.on_loss(cpu);
+  sender_.on_loss(cpu);
+  origins_.on_loss(cpu);
+  delivery_.on_loss(cpu);
 }
 
 void PacketTracker::finish() {

@@ -100,6 +100,7 @@ class PacketTracker {
   void on(const EventHeader&, const SysExit&);
   void on(const EventHeader&, const RawSysEnter&);
   void on(const EventHeader&, const RawSysExit&);
+  void on_loss_begin(const LossWindow&);
   void on_loss(const LossWindow&);
 
   // After the last event: packets that still live end as open.
@@ -113,6 +114,7 @@ class PacketTracker {
   std::uint64_t unknown_ends() const { return unknown_ends_; }
 
  private:
+  void forget(CpuId cpu);
   // The CPU's task is switched away from, or its call returns.
   void task_moves_on(CpuId cpu) {
     contexts_[cpu].task_moves_on();

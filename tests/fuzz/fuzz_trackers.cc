@@ -38,11 +38,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         ScriptedKernel::kallsyms(), ScriptedKernel::uname(),
                         !script.time_runs_back());
   skbtrail::RawEvent event;
-  std::optional<skbtrail::LossWindow> lost;
+  std::optional<skbtrail::LossWindow> lost, open;
   while (script.next(event, lost)) {
-    if (lost) trackers.events().dispatch_loss(*lost);
+    if (lost) {
+      // Some gaps last until the next one.
+      if (open) trackers.events().dispatch_loss(*open);
+      open.reset();
+      trackers.events().dispatch_loss_begin(*lost);
+      if (lost->events % 2 == 0) {
+        open = lost;
+      } else {
+        trackers.events().dispatch_loss(*lost);
+      }
+    }
     trackers.events().dispatch(event);
   }
+  if (open) trackers.events().dispatch_loss(*open);
   for (const skbtrail::LossWindow& window : script.lost_at_end()) {
     trackers.events().dispatch_loss(window);
   }

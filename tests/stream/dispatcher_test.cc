@@ -145,6 +145,16 @@ TEST_F(DispatcherTest, a_gap_goes_to_everyone_who_subscribed_to_gaps) {
   EXPECT_THAT(log_.lines, ElementsAre(line, line));
 }
 
+TEST_F(DispatcherTest, its_begin_goes_to_those_of_them_who_want_that) {
+  struct Careful : Tracker {
+    void on_loss_begin(const LossWindow& window) { log.add("cpu {} loses some", window.cpu); }
+  } careful{{log_}};
+  dispatcher_.subscribe_loss(tracker_);
+  dispatcher_.subscribe_loss(careful);
+  dispatcher_.dispatch_loss_begin({3, 100, 200, 42});
+  EXPECT_THAT(log_.lines, ElementsAre("cpu 3 loses some"));
+}
+
 TEST_F(DispatcherTest, an_event_the_trace_lacks_is_missing_without_a_reason) {
   EXPECT_FALSE(dispatcher_.subscribe<Ladle>(tracker_));
   EXPECT_THAT(dispatcher_.missing(), Contains(Pair("kitchen:ladle", "")));

@@ -30,6 +30,8 @@ struct Taken {
     first_bytes.push_back(raw.data[0]);
     last_bytes.push_back(raw.data[raw.size - 1]);
   }
+  std::vector<std::pair<std::size_t, LossWindow>> begins;  // of losses
+  void dispatch_loss_begin(const LossWindow& window) { begins.emplace_back(times.size(), window); }
   void dispatch_loss(const LossWindow& window) { losses.emplace_back(times.size(), window); }
 };
 
@@ -112,6 +114,7 @@ TEST(EventQueue, what_lasts_is_not_copied) {
       data = raw.data;
       cpu = raw.cpu;
     }
+    void dispatch_loss_begin(const LossWindow&) {}
     void dispatch_loss(const LossWindow&) {}
   } taken;
   drain(queue, taken);
@@ -183,6 +186,7 @@ TEST(EventBatch, who_takes_few_gets_those_and_every_gap) {
     RawEvent event = event_at(i, page);
     event.id = static_cast<std::uint16_t>(i * i % 31);
     ASSERT_TRUE(batch.has_room(event));
+    if (i % 100 == 3) batch.loss_begins({1, i, i, i});
     if (i % 100 == 7) batch.lost({1, i, i, i});
     batch.add(event);
   }
@@ -192,10 +196,13 @@ TEST(EventBatch, who_takes_few_gets_those_and_every_gap) {
   batch.pass_taken_to(few);
   EXPECT_GT(few.times.size(), 100U);
   EXPECT_EQ(few.times, all.times);
-  ASSERT_EQ(few.losses.size(), all.losses.size());
-  for (std::size_t i = 0; i < few.losses.size(); ++i) {
-    EXPECT_EQ(few.losses[i].first, all.losses[i].first);
-    EXPECT_EQ(few.losses[i].second.events, all.losses[i].second.events);
+  for (const auto losses : {&Taken::begins, &Taken::losses}) {
+    EXPECT_EQ((all.*losses).size(), 11U);
+    ASSERT_EQ((few.*losses).size(), (all.*losses).size());
+    for (std::size_t i = 0; i < (few.*losses).size(); ++i) {
+      EXPECT_EQ((few.*losses)[i].first, (all.*losses)[i].first);
+      EXPECT_EQ((few.*losses)[i].second.events, (all.*losses)[i].second.events);
+    }
   }
 }
 

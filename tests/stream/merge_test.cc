@@ -2,6 +2,7 @@
 #include "stream/merge.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,6 +73,7 @@ struct Taker {
   std::size_t taken = 0;
 
   bool has_room(const RawEvent&) const { return taken < most; }
+  void loss_begins(const LossWindow&) { ADD_FAILURE() << "nothing was lost"; }
   void lost(const LossWindow&) { ADD_FAILURE() << "nothing was lost"; }
   void add(const RawEvent& raw) {
     seen.push_back({raw.time, raw.cpu, raw.id});
@@ -172,8 +174,10 @@ struct Lines {
   void added(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) add(bulk[i]);
   }
-  void lost(const LossWindow& window) {
-    lines.push_back(fmt::format("cpu {} lost {} from {} to {}", window.cpu, window.events,
+  void loss_begins(const LossWindow& window) { add("loses", window); }
+  void lost(const LossWindow& window) { add("lost", window); }
+  void add(const char* verb, const LossWindow& window) {
+    lines.push_back(fmt::format("cpu {} {} {} from {} to {}", window.cpu, verb, window.events,
                                 window.from, window.to));
   }
   void add(const RawEvent& raw) { lines.push_back(fmt::format("{} at {}", raw.id, raw.time)); }
@@ -196,9 +200,39 @@ TEST(Merge, a_gap_is_told_before_the_event_behind_it) {
   Lines taker;
   EXPECT_FALSE(merge.fill(taker));
   EXPECT_EQ(taker.lines,
-            (std::vector<std::string>{"1 at 100", "cpu 1 lost 5 from 0 to 200", "3 at 200",
-                                      "cpu 0 lost 42 from 150 to 300", "2 at 300", "4 at 350",
-                                      "cpu 0 lost 7 from 300 to 400", "101 at 400"}));
+            (std::vector<std::string>{
+                "cpu 1 loses 5 from 0 to 200", "1 at 100", "cpu 0 loses 42 from 150 to 300",
+                "cpu 1 lost 5 from 0 to 200", "3 at 200", "cpu 0 lost 42 from 150 to 300",
+                "2 at 300", "cpu 0 loses 7 from 300 to 400", "4 at 350",
+                "cpu 0 lost 7 from 300 to 400", "101 at 400"}));
+}
+
+// Of any number of CPUs. Behind the last event of one, nobody knows how long it goes on.
+TEST(Merge, a_gap_is_told_before_the_first_event_that_another_cpu_has_in_it) {
+  const std::string first = PageBuilder(100).data(0, payload(1)).build();
+  const auto in_the_middle =
+      test::as_bytes(first + PageBuilder(400).missed(7).data(0, payload(2)).build());
+  const auto at_the_end = test::as_bytes(first + PageBuilder(300).commit(9000).build());
+  const auto other =
+      test::as_bytes(PageBuilder(90).data(0, payload(3)).data(20, payload(4)).build() +
+                     PageBuilder(200).data(0, payload(5)).build());
+  for (const std::size_t others : {1U, 2U, 4U}) {
+    for (const auto& [damaged, begin] :
+         {std::pair(&in_the_middle, "cpu 9 loses 7 from 100 to 400"),
+          std::pair(&at_the_end, "cpu 9 loses 18446744073709551615 from 100 to 0")}) {
+      std::vector<ring::CpuPages> pages;
+      for (std::size_t i = 0; i < others; ++i) pages.emplace_back(other, 4096, CpuId(i));
+      pages.emplace_back(*damaged, 4096, 9);
+      Merge merge(std::move(pages));
+      Lines taker;
+      EXPECT_FALSE(merge.fill(taker));
+      const auto at = std::find(taker.lines.begin(), taker.lines.end(), begin);
+      ASSERT_NE(at, taker.lines.end()) << fmt::format("{}", fmt::join(taker.lines, "\n"));
+      EXPECT_EQ(std::count(taker.lines.begin(), at, "1 at 100"), 1);
+      EXPECT_EQ(std::count(at, taker.lines.end(), "4 at 110"), others);
+      EXPECT_EQ(std::count(at, taker.lines.end(), "5 at 200"), others);
+    }
+  }
 }
 
 // A damaged stamp may be the latest of all; the CPU with it is not taken for one that has ended.

@@ -100,8 +100,16 @@ TEST_F(Walk, each_is_told_what_a_cpu_lost_at_its_end_after_all_events) {
 
   struct LastLoss {
     std::vector<LossWindow> losses;
-    std::size_t events_since = 0;
-    void on(const EventHeader&, const SoftirqEntry&) { ++events_since; }
+    std::size_t events_since = 0, begins = 0;
+    bool other_cpu_since = false;  // the begin
+    void on(const EventHeader& header, const SoftirqEntry&) {
+      ++events_since;
+      other_cpu_since |= begins > 0 && header.cpu != 0;
+    }
+    void on_loss_begin(const LossWindow& window) {
+      EXPECT_EQ(window.cpu, 0U);
+      ++begins;
+    }
     void on_loss(const LossWindow& window) {
       losses.push_back(window);
       events_since = 0;
@@ -119,6 +127,8 @@ TEST_F(Walk, each_is_told_what_a_cpu_lost_at_its_end_after_all_events) {
   for (const LastLoss& one : told) {
     ASSERT_EQ(one.losses.size(), 1U);
     EXPECT_EQ(one.events_since, 0U);
+    EXPECT_EQ(one.begins, 1U);
+    EXPECT_TRUE(one.other_cpu_since);
     EXPECT_EQ(one.losses.front().cpu, cpu.cpu);
     EXPECT_EQ(one.losses.front().events, kLostUnknown);
     EXPECT_GT(one.losses.front().from, census.first);

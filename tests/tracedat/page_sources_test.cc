@@ -244,6 +244,7 @@ TEST_F(FilePagesTest, what_a_batch_points_at_stays) {
       return [](const RawEvent&) { return 0; };
     }
     void dispatch(const RawEvent& raw, int) { seen[raw.cpu].push_back({raw.time, raw.data[15]}); }
+    void dispatch_loss_begin(const LossWindow&) {}
     void dispatch_loss(const LossWindow&) {}
   } taker;
   // Each batch is passed on when its turn to be filled comes again: as late as can be.

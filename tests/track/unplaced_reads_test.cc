@@ -1,4 +1,4 @@
-// What is read of a socket that may hold bytes from before the capture, or from a gap.
+// What is read of a socket that may hold bytes from before the capture, or from a gap; and in one.
 #include <gtest/gtest.h>
 
 #include "track/delivery_script.h"
@@ -151,6 +151,50 @@ TEST_F(UnplacedReads, that_took_too_little_tell_that_the_order_is_another) {
   EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 0U);
   tracker.finish();
   EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 1U);
+}
+
+// CPU 0 loses events from 400 to 900.
+struct WhileACpuLosesEvents : DeliveryScript {
+  void SetUp() override {
+    arrive(100, skb(1), 100);
+    tracker.on_loss_begin({0, 400, 900, 5});
+  }
+};
+
+// What it did nobody knows: that the packet is still there, or its address another's.
+TEST_F(WhileACpuLosesEvents, its_packets_are_not_taken_for_read) {
+  read(500, skb(1), 100);
+  tracker.on_loss({0, 400, 900, 5});
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, UnknownCause::gap);
+  EXPECT_TRUE(leg(1).crossed_loss);
+}
+
+TEST_F(WhileACpuLosesEvents, what_another_receives_has_lived_in_the_gap) {
+  receive(500, skb(2), 100 + kHeaders, "eth0", kReaderCpu);
+  tracker.on(at(501, kReaderCpu), probe(skb(2), 100));
+  read(600, skb(2), 100);
+  EXPECT_EQ(leg(2).outcome, Outcome::delivered);
+  EXPECT_TRUE(leg(2).crossed_loss);
+  tracker.on_loss({0, 400, 900, 5});
+  arrive(910, skb(3), 100);
+  read(1000, skb(3), 100);
+  EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+  EXPECT_FALSE(leg(3).crossed_loss);
+}
+
+// Another's gap goes on.
+TEST_F(WhileACpuLosesEvents, one_gap_may_end_in_another) {
+  tracker.on_loss_begin({1, 450, 1200, 5});
+  tracker.on_loss({0, 400, 900, 5});
+  arrive(910, skb(2), 100);
+  tracker.on_loss({1, 450, 1200, 5});
+  arrive(1210, skb(3), 100);
+  read(1300, skb(3), 100);
+  tracker.finish();
+  EXPECT_TRUE(leg(2).crossed_loss);
+  EXPECT_FALSE(leg(3).crossed_loss);
 }
 
 }  // namespace
