@@ -35,7 +35,7 @@ struct Socket {
   // Of datagrams that were read before their sk_data_ready came: __udp_enqueue_schedule_skb() (net/
   // ipv4/udp.c) puts one into the queue first, and a reader on another CPU may be that fast.
   Fifo<EarlyRead> early_reads;
-  UnplacedReads unplaced;  // while `bytes` is not aligned
+  UnplacedReads unplaced;               // while `bytes` is not aligned
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 

@@ -1,6 +1,6 @@
-// Reads of a stream of which nobody knows yet which of its bytes they took: the socket may hold some
-// from before the capture, or from a gap. The first copy that names a packet tells: what came before
-// that one has been read by the last of them.
+// Reads of a stream of which nobody knows yet which of its bytes they took: the socket may hold
+// some from before the capture, or from a gap. The first copy that names a packet tells: what came
+// before that one has been read by the last of them.
 #pragma once
 
 #include <cstddef>

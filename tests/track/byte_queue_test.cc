@@ -323,7 +323,8 @@ TEST_F(ByteQueueTest, a_reused_address_is_not_one_that_had_been_taken) {
 }
 
 // Skbs that nobody knows, of 100 bytes and of 50: their bytes are not those of its first packets.
-TEST_F(ByteQueueTest, the_first_that_is_named_has_all_its_bytes_and_what_came_before_has_been_read) {
+TEST_F(ByteQueueTest,
+       the_first_that_is_named_has_all_its_bytes_and_what_came_before_has_been_read) {
   for (const std::size_t number : {1U, 2U, 3U, 4U}) in_place(number, 100);
   std::vector<LiveLeg*> read;
   queue.copy(SkbAddr{1000}, nullptr, 150, read);
