@@ -118,6 +118,18 @@ TEST_F(ConnectionNames, nothing_is_known_of_a_connection_that_a_gap_may_have_end
   EXPECT_EQ(flow(2), "");
 }
 
+TEST_F(ConnectionNames, nor_of_one_that_a_gap_may_be_ending) {
+  establish(100);
+  tracker.on_loss_begin({0, 110, 300, 5});
+  enter(200, "sendto");
+  send(reader(210), 5);
+  sent(220);
+  exit(230, 50);
+  tracker.on_loss({0, 110, 300, 5});
+  tracker.finish();
+  EXPECT_EQ(flow(2), "");
+}
+
 TEST_F(ConnectionNames, what_closes_a_connection_is_of_it) {
   enter(100, "close");
   change(reader(110), kTcpEstablished, kTcpFinWait1);

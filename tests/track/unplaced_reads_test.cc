@@ -110,6 +110,18 @@ TEST_F(UnplacedReads, are_guessed_where_no_copy_tells) {
   expect_read(3, 710, 730);
 }
 
+// 30 bytes of 2 were taken for thrown away.
+TEST_F(UnplacedReads, that_were_guessed_have_taken_nothing_of_the_first_that_is_named) {
+  discard(500, 130);
+  read(600, kUnknown, 50);
+  read(700, skb(2), 70);
+  EXPECT_EQ(packets.packets.size(), 1U);
+  read(800, skb(2), 80);
+  expect_read(2, 810, 830);
+  read(900, skb(2), 50);  // 3 is coalesced with it
+  expect_read(3, 910, 930);
+}
+
 TEST_F(UnplacedReads, are_guessed_at_the_end) {
   read(500, kUnknown, 100);
   EXPECT_TRUE(packets.packets.empty());
@@ -117,6 +129,18 @@ TEST_F(UnplacedReads, are_guessed_at_the_end) {
   expect_guess(1, 510);
   EXPECT_EQ(time(leg(1), Stage::ret), 530U);
   EXPECT_EQ(leg(2).outcome, Outcome::open);
+}
+
+TEST_F(UnplacedReads, are_guessed_when_their_socket_closes) {
+  read(500, kUnknown, 100);
+  discard(600, 100);
+  EXPECT_TRUE(packets.packets.empty());
+  tracker.on(reader(700), InetSockSetState{kSocket, kTcpEstablished, kTcpClose, kTcp});
+  expect_guess(1, 510);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  expect_guess(2, 610);
+  EXPECT_EQ(leg(2).confidence, Confidence::socket);
+  EXPECT_EQ(leg(3).cause, UnknownCause::socket_closed);
 }
 
 TEST_F(UnplacedReads, are_guessed_when_there_are_too_many) {
