@@ -28,7 +28,7 @@ bool differ_in_ranges(std::uint32_t longer) {
 // ------------------------------------------------------------------------------ in
 
 void ByteQueue::push(LiveLeg* leg, std::uint32_t bytes) {
-  if (disordered_ && leg != nullptr) [[unlikely]]
+  if (order_.disordered && leg != nullptr) [[unlikely]]
     leg->infer();
   push_unordered(leg, bytes);
 }
@@ -59,8 +59,7 @@ void ByteQueue::clear() {
 
 void ByteQueue::begin_anew() {
   clear();
-  announced_ = Announced::not_known;
-  disordered_ = false;
+  order_ = {};
   bare_answer_ = ranges_ = 0;
 }
 
@@ -88,7 +87,7 @@ void ByteQueue::withdraw(std::size_t at) {
 }
 
 void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
-  if (announced_ == Announced::some) return;
+  if (order_.announced == Announced::some) return;
   const std::size_t size = items_.size();
   const std::size_t nearest = size - std::min(size, coalesced + 1);
   std::size_t group = size;  // where it begins
@@ -116,7 +115,7 @@ void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
   std::rotate(items_.begin() + static_cast<std::ptrdiff_t>(early),
               items_.begin() + static_cast<std::ptrdiff_t>(group), items_.end());
   overtaken_ = follows;
-  disordered_ = unsettled_ = true;
+  order_.disordered = unsettled_ = true;
 }
 
 void ByteQueue::answered_early(std::uint32_t len) {
@@ -134,7 +133,7 @@ void ByteQueue::answered_unannounced(std::uint32_t len) {
   const auto [shorter, longer] = std::minmax(shortest, len);
   bare_answer_ = shorter;
   if (!differ_in_ranges(longer - shorter)) return;
-  disordered_ = true;
+  order_.disordered = true;
   for (QueuedBytes& queued : items_) {
     if (LiveLeg* leg = queued.leg.get(); leg != nullptr) leg->infer();
   }
@@ -148,7 +147,7 @@ void ByteQueue::answered(std::uint32_t len) {
   if (len < bare_answer_) return;
   const std::uint32_t now = ranges(len - bare_answer_);
   if (now > 0) still_wait(ranges_ > now ? ranges_ - now : 0);
-  if (len == bare_answer_) announced_ = Announced::all;
+  if (len == bare_answer_) order_.announced = Announced::all;
   ranges_ = now;
 }
 
@@ -199,9 +198,9 @@ std::uint64_t ByteQueue::take(std::uint64_t bytes, bool by_copy, std::vector<Liv
     if (front.bytes > 0) break;
     LiveLeg* leg = front.leg.get();
     if (leg != nullptr) {
-      if ((disordered_ || !aligned_) && by_copy && !front.named) [[unlikely]] {
+      if ((order_.disordered || !aligned_) && by_copy && !front.named) [[unlikely]] {
         leg->infer();
-        if (disordered_) remember_taken(*leg, front);
+        if (order_.disordered) remember_taken(*leg, front);
       }
       read.push_back(leg);
     }
@@ -225,7 +224,7 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
     bring_to_front(leg, read);
     if (items_.front().leg.get() != &leg) return;
   } else if (items_.front().place == Place::early) {
-    announced_ = Announced::all;
+    order_.announced = Announced::all;
   }
   QueuedBytes& front = items_.front();
   if (front.named) return;
@@ -256,7 +255,7 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   if (at == items_.size()) return;
   // What tcp_probe counted may be more than the socket kept, of an overlap: the rest is none.
   const QueuedBytes& before = items_.at(at - 1);
-  if (before.bytes < before.arrived && (before.named || !disordered_)) {
+  if (before.bytes < before.arrived && (before.named || !order_.disordered)) {
     unread_ -= std::min<std::uint64_t>(unread_, before.bytes);
     has_been_read(--at, read);
   }
@@ -269,13 +268,13 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   items_.erase(at);
   items_.push_front(named);
   leg.infer();
-  disordered_ = unsettled_ = true;
+  order_.disordered = unsettled_ = true;
 }
 
 bool ByteQueue::comes_before_its_overtaker(std::size_t at) const {
   const QueuedBytes& named = items_.at(at);
   const bool seemed_early = named.place == Place::early || named.place == Place::waits;
-  if (announced_ != Announced::not_known || !seemed_early) return false;
+  if (order_.announced != Announced::not_known || !seemed_early) return false;
   for (std::size_t i = 0; i < at; ++i) {
     const QueuedBytes& before = items_.at(i);
     if (before.place == Place::in_order && before.untouched() && before.since > named.since) {
@@ -289,8 +288,8 @@ void ByteQueue::restore_arrival() {
   std::stable_sort(items_.begin(), items_.end(),
                    [](const QueuedBytes& a, const QueuedBytes& b) { return a.since < b.since; });
   for (QueuedBytes& queued : items_) queued.place = Place::not_known;
-  announced_ = Announced::some;
-  disordered_ = unsettled_ = false;
+  order_.announced = Announced::some;
+  order_.disordered = unsettled_ = false;
 }
 
 // All those near it of which `which` is true.

@@ -65,7 +65,18 @@ class ByteQueue {
   // names.
   void begin_behind(std::size_t number);
   // Bytes are read in another order than they came in.
-  bool disordered() const { return disordered_; }
+  bool disordered() const { return order_.disordered; }
+
+  // Whether all segments in their place are announced: decided by the first copy of one that seemed
+  // to be early.
+  enum class Announced : std::uint8_t { not_known, all, some };
+  // What is known of the socket, whatever lies in it.
+  struct Order {
+    Announced announced = Announced::not_known;
+    bool disordered = false;
+  };
+  const Order& order() const { return order_; }
+  void set_order(const Order& order) { order_ = order; }
 
   void push(LiveLeg* leg, std::uint32_t bytes);
   // What opened the connection came before all that was pushed.
@@ -101,9 +112,6 @@ class ByteQueue {
 
  private:
   using Place = QueuedBytes::Place;
-  // Whether all segments in their place are announced: decided by the first copy of one that seemed
-  // to be early.
-  enum class Announced : std::uint8_t { not_known, all, some };
   // Taken as coalesced with another, while the order was a guess.
   struct Taken {
     SkbAddr skb{};
@@ -135,8 +143,7 @@ class ByteQueue {
   Fifo<QueuedBytes> items_;
   std::uint64_t received_ = 0;
   std::uint64_t unread_ = 0;  // of those
-  Announced announced_ = Announced::not_known;
-  bool disordered_ = false;
+  Order order_;
   bool unsettled_ = false;  // the order of items_ is a guess
   bool aligned_ = false;
   std::uint64_t overtaken_ = 0;    // `follows` of those that the last announced one overtook

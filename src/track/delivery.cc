@@ -69,9 +69,16 @@ Socket& Delivery::new_socket(std::uint64_t key) {
   return sockets_.make(key);
 }
 
-// Bytes that were lost from the events make the order in the queue worthless.
+// Bytes that were lost from the events make the order in the queue worthless. What seems to be out
+// of order in a gap may only be behind what was read in it.
 void Delivery::forget_order(Socket& socket) {
   forget_queue(socket, UnknownCause::gap);
+  if (socket.in_gap) {
+    socket.bytes.set_order(socket.before);
+  } else {
+    socket.before = socket.bytes.order();
+  }
+  socket.in_gap = legs_.in_gap();
   socket.gaps = legs_.gaps();
 }
 

@@ -163,6 +163,7 @@ class LegTable {
   // After the last event: what still lives was not seen to end.
   void finish();
   std::uint32_t gaps() const { return gaps_; }
+  bool in_gap() const { return open_gaps_ > 0; }
 
   const LegCounters& counters() const { return counters_; }
 

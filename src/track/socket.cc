@@ -17,6 +17,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.device.reset();
   socket.sport = socket.dport = 0;
   socket.gaps = 0;
+  socket.in_gap = false;
   socket.used = socket.alive = true;
   socket.bytes.begin_anew();
   socket.datagrams.clear();

@@ -28,7 +28,9 @@ struct Socket {
   std::optional<DeviceId> device;  // that its segments came by, as far as that is certain
   std::uint16_t sport = 0, dport = 0;
   std::uint32_t gaps = 0;
-  bool used = false;  // since Sockets looked for one to forget
+  bool in_gap = false;  // was when it was last used for the first time behind a gap's begin or end
+  ByteQueue::Order before;  // of `bytes`, that gap
+  bool used = false;        // since Sockets looked for one to forget
   bool alive = false;
   ByteQueue bytes;
   Fifo<LegRef> datagrams;

@@ -22,7 +22,9 @@ namespace skbtrail::test {
 class Recording {
  public:
   explicit Recording(const std::vector<std::string>& options = {});
-  void stop();
+  // Events must not have been lost, unless that is what the test is about.
+  void stop(bool may_lose = false);
+  const Background& recorder() const { return recorder_; }
   // The packets of `skbtrail packets --format json`, after stop().
   const std::vector<boost::json::object>& packets() const { return packets_; }
   // When each task was switched to, as the events say it: read by a plain walk, after stop().
@@ -49,6 +51,7 @@ struct Arrival {
   Nanoseconds send = 0;                       // of the first
   Nanoseconds birth = 0, begin = 0, total = 0;
   std::uint32_t payload = 0;
+  bool crossed_loss = false;
   // The events hold a switch to its reader between waking and copy. Kernels under some hypervisors
   // write none when a CPU leaves its idle task (seen on 6.18: 0 of 1,546 with nothing but
   // /sys/kernel/tracing in use): then there is no `run` to be known.

@@ -208,6 +208,32 @@ TEST_F(WhileACpuLosesEvents, what_another_receives_has_lived_in_the_gap) {
   EXPECT_FALSE(leg(3).crossed_loss);
 }
 
+// What came before the one that is named was read in the gap.
+TEST_F(WhileACpuLosesEvents, what_seems_to_be_out_of_order_does_not_seem_so_behind_it) {
+  for (const std::uint64_t number : {2U, 3U}) {
+    receive(500 + number, skb(number), 100 + kHeaders, "eth0", kReaderCpu);
+    tracker.on(at(500 + number, kReaderCpu), probe(skb(number), 100));
+  }
+  read(600, skb(3), 100);
+  EXPECT_EQ(leg(3).confidence, Confidence::inferred);
+  tracker.on_loss({0, 400, 900, 5});
+  arrive(910, skb(4), 100);
+  read(1000, skb(4), 100);
+  EXPECT_EQ(leg(4).confidence, Confidence::exact);
+}
+
+TEST_F(DeliveryScript, what_was_out_of_order_before_a_gap_is_so_behind_it) {
+  for (std::uint64_t i = 1; i <= 3; ++i) arrive(100 * i, skb(i), 100);
+  read(400, skb(1), 100);
+  read(500, skb(3), 100);
+  tracker.on_loss_begin({0, 600, 900, 5});
+  arrive(700, skb(4), 100);
+  tracker.on_loss({0, 600, 900, 5});
+  arrive(910, skb(5), 100);
+  read(1000, skb(5), 100);
+  EXPECT_EQ(leg(5).confidence, Confidence::inferred);
+}
+
 // Another's gap goes on.
 TEST_F(WhileACpuLosesEvents, one_gap_may_end_in_another) {
   tracker.on_loss_begin({1, 450, 1200, 5});

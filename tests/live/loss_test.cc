@@ -1,0 +1,168 @@
+// What skbtrail says of deliveries when events are lost, against what both ends logged of their
+// calls.
+//
+// The recorder is held again and again, and its buffers are small. Of what is left, every packet
+// that is not marked must be right. Which bytes of the stream it brought its length tells: each
+// message has its own, and is sent by a call of its own, within which the packet was sent. What was
+// joined or split on the way has another length, or was sent later, and is not judged.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <csignal>
+#include <future>
+#include <random>
+
+#include "support/call_log.h"
+#include "support/deliveries.h"
+#include "support/ends.h"
+#include "support/recording.h"
+
+namespace skbtrail::test {
+namespace {
+
+constexpr std::uint32_t kMessages = 1500;  // of each stream
+constexpr std::uint32_t kShortest = 3000;  // two are longer than any one
+
+void nap(std::uint64_t microseconds) {
+  const timespec pause{0, static_cast<long>(microseconds * 1000)};
+  nanosleep(&pause, nullptr);
+}
+
+void write_messages(CallLog& log, const Fd& fd, unsigned seed) {
+  std::mt19937 random(seed);
+  const std::vector<char> bytes(kShortest + kMessages);
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    log.other("sendto", [&] { return send(fd.get(), bytes.data(), kShortest + i, 0); });
+    if (random() % 5 == 0) nap(random() % 300);
+  }
+  shutdown(fd.get(), SHUT_WR);
+}
+
+// How a task reads its stream: recv() of any length with these flags, each time one of them.
+struct Reader {
+  const char* name;
+  std::vector<int> flags;
+};
+
+void read_all(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<char> bytes(20'000);
+  while (true) {
+    const int flags = reader.flags[random() % reader.flags.size()];
+    const std::size_t most = 1 + random() % bytes.size();
+    const std::int64_t ret = log("recvfrom", (flags & MSG_PEEK) == 0,
+                                 [&] { return recv(fd.get(), bytes.data(), most, flags); });
+    if (ret == 0) return;
+    if (random() % 3 == 0) nap(random() % 500);
+  }
+}
+
+// Until `writing` has ended, by turns: events are lost, and are not.
+void hold_the_recorder(const Background& recorder, std::future<CallLog>& writing) {
+  using std::chrono::milliseconds;
+  while (writing.wait_for(milliseconds(40)) != std::future_status::ready) {
+    recorder.signal(SIGSTOP);
+    writing.wait_for(milliseconds(20));
+    recorder.signal(SIGCONT);
+  }
+}
+
+struct Judged {
+  std::size_t right = 0, marked = 0, wrong = 0;
+  std::size_t guessed_wrong = 0;  // wrong, but not said to be certain
+  std::string first_wrong;
+};
+
+void judge(const std::vector<Arrival>& arrivals, const std::vector<LoggedCall>& sent,
+           const std::vector<LoggedCall>& read, Judged& judged) {
+  std::vector<std::uint64_t> ends;  // of the messages, in the stream
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    ends.push_back((ends.empty() ? 0 : ends.back()) + kShortest + i);
+  }
+  std::vector<std::uint64_t> taken;  // by all calls up to this one
+  for (const LoggedCall& call : read) {
+    const std::int64_t bytes = call.takes ? call.ret : 0;
+    taken.push_back((taken.empty() ? 0 : taken.back()) + static_cast<std::uint64_t>(bytes));
+  }
+  for (const Arrival& arrival : arrivals) {
+    const std::uint32_t message = arrival.payload - kShortest;  // too short: too many
+    if (message >= kMessages || !sent[message].contains(arrival.send)) continue;
+    if (arrival.outcome != "delivered" || arrival.crossed_loss) {
+      ++judged.marked;
+      continue;
+    }
+    const auto call = std::lower_bound(taken.begin(), taken.end(), ends[message]);
+    ASSERT_NE(call, taken.end());
+    const LoggedCall& reader = read[static_cast<std::size_t>(call - taken.begin())];
+    const bool returned = !arrival.has("return") || reader.contains(arrival.at("return"));
+    if (arrival.pid == reader.tid && reader.contains(arrival.at("copy")) && returned) {
+      ++judged.right;
+    } else {
+      ++(arrival.confidence == "exact" ? judged.wrong : judged.guessed_wrong);
+      if (judged.first_wrong.empty()) {
+        judged.first_wrong = fmt::format("packet {}, {}", arrival.id, arrival.confidence);
+      }
+    }
+  }
+}
+
+TEST(LiveLoss, what_is_not_marked_is_right) {
+  if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
+  if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
+  const std::vector<Reader> readers{{"reads", {0}},
+                                    {"waits for all", {MSG_WAITALL}},
+                                    {"peeks", {MSG_PEEK, 0}},
+                                    {"throws away", {MSG_TRUNC, 0, 0}}};
+  const VethEnds ends;
+  constexpr unsigned kTries = 8;
+  for (unsigned attempt = 0; attempt < kTries; ++attempt) {
+    Recording recording({"--buffer-size", "64"});
+    std::vector<Connection> connections;
+    std::vector<std::future<CallLog>> reading, writing;
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+      connections.push_back(connect(ends.client, ends.server));
+      set_option(connections.back().server, SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20);
+    }
+    for (unsigned i = 0; i < readers.size(); ++i) {
+      const auto run = [](auto work) {
+        return std::async(std::launch::async, [work] {
+          CallLog log;
+          work(log);
+          return log;
+        });
+      };
+      const unsigned seed = 100 * attempt + i;
+      reading.push_back(run(
+          [&, i, seed](CallLog& log) { read_all(log, connections[i].server, readers[i], seed); }));
+      writing.push_back(
+          run([&, i, seed](CallLog& log) { write_messages(log, connections[i].client, seed); }));
+    }
+    for (std::future<CallLog>& each : writing) hold_the_recorder(recording.recorder(), each);
+    std::vector<CallLog> sent, read;
+    for (std::future<CallLog>& each : writing) sent.push_back(each.get());
+    for (std::future<CallLog>& each : reading) read.push_back(each.get());
+    recording.stop(/*may_lose=*/true);
+    if (!std::all_of(connections.begin(), connections.end(), in_order)) continue;
+    std::size_t right = 0, marked = 0;
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+      Judged judged;
+      judge(tcp_arrivals(recording, ends.server.device, connections[i].request_flow), sent[i].calls,
+            read[i].calls, judged);
+      std::printf("loss, who %s: %zu right, %zu marked, %zu wrong, %zu guessed wrong\n",
+                  readers[i].name, judged.right, judged.marked, judged.wrong, judged.guessed_wrong);
+      EXPECT_EQ(judged.wrong + judged.guessed_wrong, 0U)
+          << "who " << readers[i].name << ": " << judged.first_wrong;
+      right += judged.right;
+      marked += judged.marked;
+    }
+    if (marked == 0 || right == 0) continue;  // nothing was lost, or everything
+    EXPECT_GT(right, marked);
+    return;
+  }
+  FAIL() << "segments came out of order, or nothing was lost, " << kTries << " times";
+}
+
+}  // namespace
+}  // namespace skbtrail::test
