@@ -1,6 +1,7 @@
 #include "track/delivery.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "track/context.h"
@@ -92,6 +93,7 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
   };
   for (std::size_t i = 0; i < socket.bytes.size(); ++i) forget(socket.bytes.at(i).leg);
   socket.bytes.clear();
+  socket.drained = false;
   for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
   socket.early_reads.clear();
   forget_unplaced(socket);
@@ -339,6 +341,8 @@ bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::
                                          : !sees_ready_ && thread_kind(comm) != ThreadKind::kernel;
   if (!leg.rx.queued && !may_read) return false;
   legs_.release_address(leg);
+  if (!may_read && was_read_unplaced(leg)) [[unlikely]]
+    return true;  // without an event, and this is another skb at its address
   task.datagram_freed = true;
   Taking taking = track::taking(task, header);
   for (const PendingCopy& copy : task.copies) {
@@ -362,6 +366,8 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   const bool peeked = (event.flags & kMsgPeek) != 0;
   if (peeked || event.ret < 0) {
     if (peeked) forget_peeked(task);
+    if (legs_.gaps() > 0 && inet_protocol(event) == kProtocolUdp) [[unlikely]]
+      takes_none(task, event);
     task.datagram_freed = false;
     return;
   }
@@ -415,11 +421,7 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
 
 void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
   Socket& socket = this->socket(key);
-  while (!socket.datagrams.empty()) {
-    const LiveLeg* oldest = socket.datagrams.front().get();
-    if (oldest != nullptr && !oldest->rx.delivered) break;
-    socket.datagrams.pop();
-  }
+  const bool is_empty = unread_datagram(socket) == nullptr;
   if (task.datagram_freed) {
     task.datagram_freed = false;
     task.copies.clear();
@@ -439,13 +441,33 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
     taking = copy.taking;
   }
   task.copies.clear();
-  if (leg == nullptr && !socket.datagrams.empty()) {
-    leg = socket.datagrams.front().get();
-    if (leg != nullptr) leg->confidence = Confidence::socket;
+  if (leg == nullptr && is_empty) return read_early(task, socket, taking);
+  if (leg == nullptr && legs_.gaps() > 0 && !socket.drained) [[unlikely]] {
+    drained_by_sleeper(socket, task);
+    if (!socket.drained) return wait_for_place(socket, task, taking, 1, std::nullopt);
+  }
+  if (leg == nullptr) {
+    leg = unread_datagram(socket);
+    if (leg == nullptr) return read_early(task, socket, taking);
+    leg->confidence = Confidence::socket;
     socket.datagrams.pop();
   }
-  if (leg == nullptr) return read_early(task, socket, taking);
   reads_.deliver(*leg, task, taking);
+}
+
+// Has it, perhaps, been read already?
+bool Delivery::was_read_unplaced(const LiveLeg& leg) {
+  const Socket* socket = sockets_.find(leg.rx.socket);
+  return socket != nullptr && !socket->unplaced.empty();
+}
+
+// The oldest that nobody is known to have read; those before it go.
+LiveLeg* Delivery::unread_datagram(Socket& socket) {
+  for (; !socket.datagrams.empty(); socket.datagrams.pop()) {
+    LiveLeg* oldest = socket.datagrams.front().get();
+    if (oldest != nullptr && !oldest->rx.delivered) return oldest;
+  }
+  return nullptr;
 }
 
 // Not announced yet, or it came before the capture: unmatched until the former shows.
@@ -622,8 +644,62 @@ void Delivery::place_before(Socket& socket, std::size_t number) {
   socket.bytes.begin_behind(number);
 }
 
+// A call that takes no datagram finds none, or has a look at one.
+void Delivery::takes_none(const Task& task, const SockRecvLength& event) {
+  Socket& socket = this->socket(Sockets::key(event.sk));
+  if (event.ret >= 0) {
+    drained_by_sleeper(socket, task);
+  } else if (event.ret == -EAGAIN && task.in_call) {
+    drained(socket, task.call_entered);
+  }
+}
+
+// Who waits in its call for a datagram has found none in the socket. One that came meanwhile, and
+// has woken it, tells that this was what it slept for.
+void Delivery::drained_by_sleeper(Socket& socket, const Task& task) {
+  const Nanoseconds slept_at = task.sleep.slept_at;
+  if (!task.in_call || slept_at < task.call_entered || !is_read(task.call)) return;
+  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
+    const LiveLeg* leg = socket.datagrams.at(i).get();
+    if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
+    if (leg->rx.woken == task.pid) drained(socket, slept_at);
+    return;
+  }
+}
+
+// At that time there was no datagram in it. As many of the last reads before that as have come
+// since the gap took those; all others are read one by one.
+void Delivery::drained(Socket& socket, Nanoseconds time) {
+  if (std::exchange(socket.drained, true)) return;
+  UnplacedReads& reads = socket.unplaced;
+  std::size_t before = reads.count_before(time);
+  std::size_t came = 0;
+  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
+    const LiveLeg* leg = socket.datagrams.at(i).get();
+    if (leg == nullptr || leg->rx.delivered) continue;
+    if (leg->stages[Stage::ready] < time) ++came;
+  }
+  for (; before > came; --before, reads.pop()) ++counters_.unmatched_datagrams;
+  for (; came > before; --came) {
+    legs_.close(*unread_datagram(socket), Outcome::unknown, UnknownCause::gap);
+    socket.datagrams.pop();
+  }
+  for (; !reads.empty(); reads.pop()) {
+    LiveLeg* leg = unread_datagram(socket);
+    if (leg == nullptr) {
+      ++counters_.unmatched_datagrams;
+      continue;
+    }
+    leg->confidence = Confidence::socket;
+    deliver_unplaced(socket, *leg, reads.front());
+    socket.datagrams.pop();
+  }
+  reads.clear();
+}
+
 // As if nothing had been in the socket before.
 void Delivery::guess_places(Socket& socket) {
+  if (!socket.datagrams.empty() || socket.bytes.empty()) return forget_unplaced(socket);
   for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
     const UnplacedRead read = reads.front();
     const bool is_lost = may_be_lost(socket);

@@ -5,17 +5,23 @@
 // takes as many from its front, and the packet whose last byte is taken is delivered at that time.
 // The order is ByteQueue's (track/byte_queue.h). Where the socket may hold bytes from before the
 // capture or a gap, copies wait for one that names a packet (track/unplaced_reads.h). A segment
-// that opens a connection has no tcp_probe (track/openers.h). UDP. sk_data_ready pushes a datagram;
-// sock_recv_length pops one, or, when it came first, waits for the one that was in the stack before
-// it. Up to 6.17 the skb's own consume_skb in the reader's context says it, and is preferred. A
-// copy counts when it is known that the task did not only peek: at sock_recv_length, which has the
-// flags, or at the return of the call, whose flags are known too. What leaves a stream without a
-// copy event is taken from the queue by its number of bytes only: by splice() and its kind, and by
-// a recv() with MSG_TRUNC, which throws a stream's bytes away (tcp_recvmsg_locked(),
+// that opens a connection has no tcp_probe (track/openers.h).
+//
+// UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
+// for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
+// context says it, and is preferred. Behind a gap the socket may hold older ones: reads wait for a
+// moment at which it held none.
+//
+// A copy counts when it is known that the task did not only peek: at sock_recv_length, which has
+// the flags, or at the return of the call, whose flags are known too. What leaves a stream without
+// a copy event is taken from the queue by its number of bytes only: by splice() and its kind, and
+// by a recv() with MSG_TRUNC, which throws a stream's bytes away (tcp_recvmsg_locked(),
 // net/ipv4/tcp.c, 5.4 to 6.18). MPTCP: what subflows were pushed moves to their socket's queue, and
 // is popped there. Waking: the first sched_waking after sk_data_ready on its CPU is what the packet
-// did. A segment without data has done its work at tcp_probe, unless kfree_skb of it follows: that
-// it is out of its window, say, is found out behind that (tcp_rcv_established() calls
+// did.
+//
+// A segment without data has done its work at tcp_probe, unless kfree_skb of it follows: that it is
+// out of its window, say, is found out behind that (tcp_rcv_established() calls
 // tcp_validate_incoming() and tcp_ack(), net/ipv4/tcp_input.c, 5.4 to 6.18), and sent to the other
 // end before the segment is dropped. All others are freed without an event (__kfree_skb()). So it
 // is acknowledged when its CPU, or the task that works on what waited for it, goes on to something
@@ -176,10 +182,19 @@ class Delivery {
   void wait_for_place(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                       std::optional<SkbAddr> skb);
   void place_before(Socket& socket, std::size_t number);
+  [[gnu::noinline]] void drained(Socket& socket, Nanoseconds time);
+  [[gnu::noinline]] void takes_none(const Task& task, const SockRecvLength& event);
+  [[gnu::noinline]] void drained_by_sleeper(Socket& socket, const Task& task);
+  [[gnu::noinline]] bool was_read_unplaced(const LiveLeg& leg);
+  static LiveLeg* unread_datagram(Socket& socket);
   [[gnu::noinline]] void guess_places(Socket& socket);
   void forget_unplaced(Socket& socket) {
     for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
-      count_unmatched(reads.front().bytes);
+      if (socket.datagrams.empty()) {
+        count_unmatched(reads.front().bytes);
+      } else {
+        ++counters_.unmatched_datagrams;
+      }
     }
     socket.unplaced.clear();
   }

@@ -20,6 +20,12 @@ void UnplacedReads::clear() {
   last_ = Last::none;
 }
 
+std::size_t UnplacedReads::count_before(Nanoseconds time) const {
+  std::size_t number = 0;
+  while (number < reads_.size() && reads_.at(number).time < time) ++number;
+  return number;
+}
+
 void UnplacedReads::returned(Pid pid, Nanoseconds time) {
   for (UnplacedRead& read : reads_) {
     if (read.pid == pid && read.returned == 0) read.returned = time;

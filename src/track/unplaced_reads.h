@@ -1,6 +1,7 @@
 // Reads of a stream of which nobody knows yet which of its bytes they took: the socket may hold
 // some from before the capture, or from a gap. The first copy that names a packet tells: what came
-// before that one has been read by the last of them.
+// before that one has been read by the last of them. Of datagrams, behind a gap, it is told by a
+// moment at which the socket holds none.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace skbtrail::track {
 
 struct UnplacedRead : EarlyRead {
   Sleep sleep;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;     // or 1 datagram
   std::optional<SkbAddr> skb;  // that was copied from; none where no copy told of them
 };
 
@@ -38,6 +39,8 @@ class UnplacedReads {
     return last_ == Last::none || (last_ == Last::skb && last_skb_ != skb);
   }
   void returned(Pid pid, Nanoseconds time);
+  // How many were before that.
+  std::size_t count_before(Nanoseconds time) const;
 
  private:
   enum class Last : std::uint8_t { none, skb, anywhere };

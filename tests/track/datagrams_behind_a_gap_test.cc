@@ -1,0 +1,146 @@
+// Which datagram a call has read, when its socket may hold some that came before a gap.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "track/delivery_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Outcome;
+using track::Stage;
+using track::UnknownCause;
+
+// Nothing frees a datagram that was read (6.18). 1 to 3 came behind the gap, at 100, 200 and 300.
+struct DatagramsBehindAGap : DeliveryScript {
+  static constexpr std::uint32_t kPeek = 2;
+
+  void SetUp() override {
+    tracker.on_loss({0, 10, 20, 5});
+    for (std::uint64_t i = 1; i <= 3; ++i) datagram(100 * i, i);
+  }
+  void datagram(Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), NetifReceiveSkb{skb(number), 128, "eth0"});
+    tracker.on(at(time + 5), ready(kUdp));
+  }
+  void read_one(Nanoseconds time) {
+    enter(time);
+    recv_length(time + 10, 100, kUdp);
+    exit(time + 20, 100);
+  }
+  void find_none(Nanoseconds time) {
+    enter(time);
+    recv_length(time + 10, -EAGAIN, kUdp);
+    exit(time + 20, -EAGAIN);
+  }
+  // Sleeps in its call until datagram `number` comes, at `time` + 20.
+  void wait_for(Nanoseconds time, std::uint64_t number) {
+    enter(time);
+    switched(time + 10, kReader, kSleeps, 7);
+    datagram(time + 20, number);
+    tracker.on(at(time + 26), SchedWaking{kReader});
+    switched(time + 30, 7, 0, kReader);
+  }
+  void expect_read(std::uint64_t id, Nanoseconds time) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(leg(id).stages[Stage::copy], time + 10) << id;
+    EXPECT_EQ(leg(id).stages[Stage::ret], time + 20) << id;
+    EXPECT_EQ(leg(id).confidence, Confidence::socket) << id;
+    EXPECT_FALSE(leg(id).crossed_loss) << id;
+  }
+};
+
+TEST_F(DatagramsBehindAGap, are_those_read_last_when_a_call_finds_no_more) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  EXPECT_TRUE(packets.packets.empty());
+  find_none(800);
+  expect_read(1, 500);
+  expect_read(2, 600);
+  expect_read(3, 700);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+  datagram(900, 4);
+  read_one(1000);
+  expect_read(4, 1000);
+}
+
+TEST_F(DatagramsBehindAGap, are_those_read_before_one_that_its_reader_slept_for) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  wait_for(800, 4);
+  datagram(840, 5);
+  recv_length(850, 100, kUdp);
+  exit(860, 100);
+  read_one(900);
+  expect_read(1, 500);
+  expect_read(3, 700);
+  EXPECT_EQ(leg(4).stages[Stage::copy], 850U);
+  EXPECT_EQ(leg(4).stages[Stage::wake], 826U);
+  expect_read(5, 900);
+}
+
+TEST_F(DatagramsBehindAGap, are_told_by_who_slept_to_have_a_look) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  wait_for(800, 4);
+  recv_length(840, 100, kUdp, kPeek);
+  exit(850, 100);
+  expect_read(3, 700);
+  read_one(900);
+  expect_read(4, 900);
+}
+
+// It slept for something else.
+TEST_F(DatagramsBehindAGap, are_not_told_by_who_was_woken_by_another) {
+  for (const Nanoseconds time : {400U, 500U}) read_one(time);
+  enter(600);
+  switched(610, kReader, kSleeps, 7);
+  datagram(620, 4);
+  tracker.on(at(630), NetifReceiveSkb{skb(9), 128, "eth0"});
+  tracker.on(at(640), SchedWaking{kReader});
+  switched(650, 7, 0, kReader);
+  recv_length(660, 100, kUdp);
+  exit(670, 100);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// Of a datagram that was read in between no event tells: the first may be any of them.
+TEST_F(DatagramsBehindAGap, that_are_more_than_were_read_are_unknown) {
+  read_one(400);
+  read_one(500);
+  find_none(600);
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, UnknownCause::gap);
+  expect_read(2, 400);
+  expect_read(3, 500);
+}
+
+// While nobody knows whether it has been read, another skb at its address tells nothing.
+TEST_F(DatagramsBehindAGap, are_not_read_by_a_worker_that_frees_another_skb) {
+  read_one(400);
+  tracker.on(at(450, 2, kTask, 55), ConsumeSkb{skb(1)});
+  for (const Nanoseconds time : {500U, 600U}) read_one(time);
+  find_none(700);
+  expect_read(1, 400);
+  expect_read(2, 500);
+}
+
+TEST_F(DatagramsBehindAGap, are_open_when_nothing_tells) {
+  for (const Nanoseconds time : {400U, 500U}) read_one(time);
+  tracker.finish();
+  for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_EQ(leg(id).outcome, Outcome::open);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 2U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
+TEST_F(DatagramsBehindAGap, are_unknown_when_events_are_lost_again) {
+  read_one(400);
+  tracker.on_loss({1, 450, 460, 5});
+  datagram(500, 4);
+  read_one(600);
+  find_none(700);
+  EXPECT_EQ(leg(1).cause, UnknownCause::gap);
+  expect_read(4, 600);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
