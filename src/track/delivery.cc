@@ -654,11 +654,11 @@ void Delivery::takes_none(const Task& task, const SockRecvLength& event) {
   }
 }
 
-// Who waits in its call for a datagram has found none in the socket. One that came meanwhile, and
-// has woken it, tells that this was what it slept for.
+// Who sleeps until a datagram comes has found none in the socket, by whatever call it waits: with
+// epoll's edges it must have read all of them. That one has woken it tells that it slept for this.
 void Delivery::drained_by_sleeper(Socket& socket, const Task& task) {
+  if (!waits(task.sleep.slept_in)) return;
   const Nanoseconds slept_at = task.sleep.slept_at;
-  if (!task.in_call || slept_at < task.call_entered || !is_read(task.call)) return;
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const LiveLeg* leg = socket.datagrams.at(i).get();
     if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;

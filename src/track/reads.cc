@@ -8,13 +8,6 @@ namespace {
 // Coalesced skbs whose socket is remembered.
 constexpr std::size_t kMaxHeads = 65536;
 
-// Calls in which a task waits for its sockets.
-bool waits(std::string_view call) {
-  return is_read(call) || call == "splice" || call.starts_with("epoll_") ||
-         call.starts_with("poll") || call == "ppoll" || call == "select" || call == "pselect6" ||
-         call.starts_with("io_uring");
-}
-
 void read_by(LiveLeg& leg, const Read& read) {
   leg.rx.delivered = true;
   leg.pid = read.pid;
@@ -28,6 +21,12 @@ void read_by(LiveLeg& leg, const Read& read) {
 bool is_read(std::string_view call) {
   return call.starts_with("recv") || call == "read" || call == "readv" ||
          call.starts_with("preadv");
+}
+
+bool waits(std::string_view call) {
+  return is_read(call) || call == "splice" || call.starts_with("epoll_") ||
+         call.starts_with("poll") || call == "ppoll" || call == "select" || call == "pselect6" ||
+         call.starts_with("io_uring");
 }
 
 void Reads::deliver(LiveLeg& leg, Task& task, const Taking& taking) {

@@ -14,6 +14,8 @@ namespace skbtrail::track {
 
 // Calls that read a socket, and nothing else.
 bool is_read(std::string_view call);
+// Calls in which a task waits for its sockets.
+bool waits(std::string_view call);
 
 class Reads {
  public:

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "track/delivery_script.h"
 
@@ -35,9 +36,9 @@ struct DatagramsBehindAGap : DeliveryScript {
     recv_length(time + 10, -EAGAIN, kUdp);
     exit(time + 20, -EAGAIN);
   }
-  // Sleeps in its call until datagram `number` comes, at `time` + 20.
-  void wait_for(Nanoseconds time, std::uint64_t number) {
-    enter(time);
+  // Sleeps in a call until datagram `number` comes, at `time` + 20.
+  void wait_for(Nanoseconds time, std::uint64_t number, std::string_view call = "recvfrom") {
+    enter(time, call);
     switched(time + 10, kReader, kSleeps, 7);
     datagram(time + 20, number);
     tracker.on(at(time + 26), SchedWaking{kReader});
@@ -87,6 +88,23 @@ TEST_F(DatagramsBehindAGap, are_told_by_who_slept_to_have_a_look) {
   expect_read(3, 700);
   read_one(900);
   expect_read(4, 900);
+}
+
+TEST_F(DatagramsBehindAGap, are_told_by_who_slept_until_one_came_to_any_of_its_sockets) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  wait_for(800, 4, "epoll_wait");
+  exit(840, 1);
+  read_one(900);
+  expect_read(3, 700);
+  expect_read(4, 900);
+}
+
+TEST_F(DatagramsBehindAGap, are_not_told_by_who_slept_in_another_call) {
+  read_one(400);
+  wait_for(800, 4, "futex");
+  exit(840, 0);
+  read_one(900);
+  EXPECT_TRUE(packets.packets.empty());
 }
 
 // It slept for something else.
