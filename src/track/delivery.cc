@@ -15,6 +15,9 @@ namespace {
 // returns: its copies count at once when so many wait.
 constexpr std::size_t kMaxPendingCopies = 4096;
 
+// Reads that wait for their places, of all sockets: more are made to guess.
+constexpr std::size_t kMaxUnplaced = 65536;
+
 // Subflows of one MPTCP socket (MPTCP_SUBFLOWS_MAX, net/mptcp/pm.h).
 constexpr std::size_t kMaxSubflows = 8;
 
@@ -615,10 +618,13 @@ bool Delivery::align(Socket& socket, Task& task, const PendingCopy& copy) {
 
 void Delivery::wait_for_place(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                               std::optional<SkbAddr> skb) {
-  if (socket.unplaced.full()) guess_places(socket);
+  if (socket.unplaced.size() >= UnplacedReads::kMost || unplaced_ >= kMaxUnplaced) {
+    guess_places(socket);
+  }
   const Read read{task.pid, taking.cpu, taking.time, task.call};
   socket.unplaced.push({{read, task.in_call ? 0 : taking.time}, taking.sleep, bytes, skb});
   task.early_socket = socket.key;
+  ++unplaced_;
 }
 
 // So many packets came before the one that is read next: the last of the reads took them, or those
@@ -628,6 +634,7 @@ void Delivery::place_before(Socket& socket, std::size_t number) {
   std::uint64_t behind = 0;  // bytes of those packets that come behind what is looked at
   for (std::size_t i = 0; i < number; ++i) behind += socket.bytes.at(i).bytes;
   if (reads.bytes() < behind) return guess_places(socket);
+  unplaced_ -= reads.size();
   while (!reads.empty() && reads.bytes() - reads.front().bytes >= behind) {
     count_unmatched(reads.front().bytes);
     reads.pop();
@@ -637,8 +644,8 @@ void Delivery::place_before(Socket& socket, std::size_t number) {
     const QueuedBytes& bytes = socket.bytes.at(i);
     behind -= bytes.bytes;
     while (reads.bytes() - reads.front().bytes > behind) reads.pop();
-    if (LiveLeg* leg = bytes.leg.get(); leg != nullptr)
-      deliver_unplaced(socket, *leg, reads.front());
+    LiveLeg* leg = bytes.leg.get();
+    if (leg != nullptr) deliver_unplaced(socket, *leg, reads.front());
   }
   reads.clear();
   socket.bytes.begin_behind(number);
@@ -672,6 +679,7 @@ void Delivery::drained_by_sleeper(Socket& socket, const Task& task) {
 void Delivery::drained(Socket& socket, Nanoseconds time) {
   if (std::exchange(socket.drained, true)) return;
   UnplacedReads& reads = socket.unplaced;
+  unplaced_ -= reads.size();
   std::size_t before = reads.count_before(time);
   std::size_t came = 0;
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
@@ -700,6 +708,7 @@ void Delivery::drained(Socket& socket, Nanoseconds time) {
 // As if nothing had been in the socket before.
 void Delivery::guess_places(Socket& socket) {
   if (!socket.datagrams.empty() || socket.bytes.empty()) return forget_unplaced(socket);
+  unplaced_ -= socket.unplaced.size();
   for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
     const UnplacedRead read = reads.front();
     const bool is_lost = may_be_lost(socket);

@@ -189,6 +189,7 @@ class Delivery {
   static LiveLeg* unread_datagram(Socket& socket);
   [[gnu::noinline]] void guess_places(Socket& socket);
   void forget_unplaced(Socket& socket) {
+    unplaced_ -= socket.unplaced.size();
     for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
       if (socket.datagrams.empty()) {
         count_unmatched(reads.front().bytes);
@@ -243,6 +244,7 @@ class Delivery {
   // Empty but for their memory:
   std::vector<QueuedBytes> gathered_;  // by subflows
   std::vector<LiveLeg*> read_;         // by a copy
+  std::size_t unplaced_ = 0;           // reads, of all sockets
   bool sees_recv_length_ = false;
   bool sees_ready_ = false;
   bool sees_calls_ = false;

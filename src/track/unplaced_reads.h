@@ -25,7 +25,7 @@ class UnplacedReads {
   static constexpr std::size_t kMost = 4096;
 
   bool empty() const { return reads_.empty(); }
-  bool full() const { return reads_.size() >= kMost; }
+  std::size_t size() const { return reads_.size(); }
   std::uint64_t bytes() const { return bytes_; }
   const UnplacedRead& front() const { return reads_.front(); }
 

@@ -152,6 +152,38 @@ TEST_F(UnplacedReads, are_guessed_when_there_are_too_many) {
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, track::UnplacedReads::kMost - 300);
 }
 
+// Of 16 sockets 4,096 reads each wait, none of which takes all of its packet.
+TEST_F(UnplacedReads, are_guessed_when_there_are_too_many_of_all_sockets) {
+  const auto one_of = [&](std::uint64_t number) {
+    return SockAddr{static_cast<std::uint64_t>(kSocket) + 4096 * number};
+  };
+  const auto read_of = [&](std::uint64_t number) {
+    copy(6000, kUnknown, 1);
+    SockRecvLength event;
+    event.sk = one_of(number);
+    event.protocol = kTcp;
+    event.ret = 1;
+    tracker.on(reader(6001), event);
+  };
+  for (std::uint64_t number = 1; number <= 17; ++number) {
+    stack(5000, skb(100 + number), 4097);
+    TcpProbe event = probe(skb(100 + number), 4097);
+    event.skaddr = one_of(number);
+    event.dport = static_cast<std::uint16_t>(5000 + number);
+    tracker.on(at(5001), event);
+  }
+  enter(5900);
+  for (std::uint64_t number = 1; number <= 16; ++number) {
+    for (std::size_t i = 0; i < track::UnplacedReads::kMost; ++i) read_of(number);
+  }
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+  EXPECT_TRUE(packets.packets.empty());
+  for (int i = 0; i < 4098; ++i) read_of(17);
+  exit(7000, 1);
+  ASSERT_EQ(packets.packets.size(), 1U);
+  EXPECT_EQ(packets.packets.front().last.skbaddr, skb(117));
+}
+
 TEST_F(UnplacedReads, are_of_nothing_when_events_are_lost_meanwhile) {
   read(500, kUnknown, 150);
   tracker.on_loss({1, 540, 550, 5});
