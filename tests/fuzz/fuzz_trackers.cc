@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "support/event_script.h"
@@ -28,6 +29,21 @@ std::uint8_t* record(std::uint8_t* data, std::size_t number) {
   return data + kHead + number * kRecord;
 }
 
+// A merge knows of them before they end.
+std::vector<skbtrail::LossWindow> gaps_by_begin(std::span<const std::uint8_t> data) {
+  EventScript script(data);
+  std::vector<skbtrail::LossWindow> gaps;
+  skbtrail::RawEvent event;
+  std::optional<skbtrail::LossWindow> lost;
+  while (script.next(event, lost)) {
+    if (lost) gaps.push_back(*lost);
+  }
+  for (const skbtrail::LossWindow& window : script.lost_at_end()) gaps.push_back(window);
+  std::stable_sort(gaps.begin(), gaps.end(),
+                   [](const auto& a, const auto& b) { return a.from < b.from; });
+  return gaps;
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
@@ -38,22 +54,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         ScriptedKernel::kallsyms(), ScriptedKernel::uname(),
                         !script.time_runs_back());
   skbtrail::RawEvent event;
-  std::optional<skbtrail::LossWindow> lost, open;
+  std::optional<skbtrail::LossWindow> lost;
+  const std::vector<skbtrail::LossWindow> gaps = gaps_by_begin({data, size});
+  auto begun = gaps.begin();
   while (script.next(event, lost)) {
-    if (lost) {
-      // Some gaps last until the next one.
-      if (open) trackers.events().dispatch_loss(*open);
-      open.reset();
-      trackers.events().dispatch_loss_begin(*lost);
-      if (lost->events % 2 == 0) {
-        open = lost;
-      } else {
-        trackers.events().dispatch_loss(*lost);
-      }
+    for (; begun != gaps.end() && begun->from <= event.time; ++begun) {
+      trackers.events().dispatch_loss_begin(*begun);
     }
+    if (lost) trackers.events().dispatch_loss(*lost);
     trackers.events().dispatch(event);
   }
-  if (open) trackers.events().dispatch_loss(*open);
   for (const skbtrail::LossWindow& window : script.lost_at_end()) {
     trackers.events().dispatch_loss(window);
   }
