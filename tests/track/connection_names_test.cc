@@ -34,6 +34,13 @@ class ConnectionNames : public DeliveryScript {
     event.protocol = kTcp;
     tracker.on(reader(time), event);
   }
+  // From 200 on, and named at its end.
+  void send_by_a_call() {
+    enter(200, "sendto");
+    send(reader(210), 5);
+    sent(220);
+    exit(230, 50);
+  }
   std::string flow(std::uint64_t id) { return flows.name(leg(id).flow, leg(id).direction); }
 
   static constexpr const char* kOut = "192.0.2.1:80>192.0.2.2:4000";
@@ -42,10 +49,7 @@ class ConnectionNames : public DeliveryScript {
 
 TEST_F(ConnectionNames, what_is_sent_first_is_of_the_connection_that_was_established) {
   establish(100);
-  enter(200, "sendto");
-  send(reader(210), 5);
-  sent(220);
-  exit(230, 50);
+  send_by_a_call();
   tracker.finish();
   EXPECT_EQ(flow(2), kOut);
 }
@@ -98,10 +102,7 @@ TEST_F(ConnectionNames, data_that_opened_it_is_of_it) {
 TEST_F(ConnectionNames, whoever_has_the_socket_later_is_of_another) {
   establish(100);
   change(at(150), kTcpFinWait2, kTcpClose);
-  enter(200, "sendto");
-  send(reader(210), 5);
-  sent(220);
-  exit(230, 50);
+  send_by_a_call();
   tracker.finish();
   EXPECT_EQ(flow(2), "");
 }
@@ -110,10 +111,7 @@ TEST_F(ConnectionNames, whoever_has_the_socket_later_is_of_another) {
 TEST_F(ConnectionNames, nothing_is_known_of_a_connection_that_a_gap_may_have_ended) {
   establish(100);
   tracker.on_loss({0, 110, 120, 5});
-  enter(200, "sendto");
-  send(reader(210), 5);
-  sent(220);
-  exit(230, 50);
+  send_by_a_call();
   tracker.finish();
   EXPECT_EQ(flow(2), "");
 }
@@ -121,10 +119,7 @@ TEST_F(ConnectionNames, nothing_is_known_of_a_connection_that_a_gap_may_have_end
 TEST_F(ConnectionNames, nor_of_one_that_a_gap_may_be_ending) {
   establish(100);
   tracker.on_loss_begin({0, 110, 300, 5});
-  enter(200, "sendto");
-  send(reader(210), 5);
-  sent(220);
-  exit(230, 50);
+  send_by_a_call();
   tracker.on_loss({0, 110, 300, 5});
   tracker.finish();
   EXPECT_EQ(flow(2), "");
