@@ -212,10 +212,10 @@ std::uint64_t ByteQueue::take(std::uint64_t bytes, bool by_copy, std::vector<Liv
   return bytes;
 }
 
-std::size_t ByteQueue::find(const LiveLeg& leg) const {
+std::size_t ByteQueue::find(const LiveLeg& leg, std::size_t number) const {
   std::size_t at = 0;
-  while (at < near() && items_.at(at).leg.get() != &leg) ++at;
-  return at == near() ? items_.size() : at;
+  while (at < number && items_.at(at).leg.get() != &leg) ++at;
+  return at == number ? items_.size() : at;
 }
 
 void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
@@ -236,10 +236,8 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
 }
 
 std::optional<std::size_t> ByteQueue::before(const LiveLeg& leg) const {
-  for (std::size_t at = 0; at < items_.size(); ++at) {
-    if (items_.at(at).leg.get() == &leg) return at;
-  }
-  return std::nullopt;
+  const std::size_t at = find(leg, items_.size());
+  return at == items_.size() ? std::nullopt : std::optional(at);
 }
 
 void ByteQueue::begin_behind(std::size_t number) {
@@ -251,7 +249,7 @@ void ByteQueue::begin_behind(std::size_t number) {
 }
 
 void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
-  std::size_t at = find(leg);
+  std::size_t at = find(leg, near());
   if (at == items_.size()) return;
   // What tcp_probe counted may be more than the socket kept, of an overlap: the rest is none.
   const QueuedBytes& before = items_.at(at - 1);
@@ -261,7 +259,7 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   }
   if (at > 0 && comes_before_its_overtaker(at)) {
     restore_arrival();
-    at = find(leg);
+    at = find(leg, near());
   }
   if (at == 0) return;
   const QueuedBytes named = items_.at(at);

@@ -123,7 +123,8 @@ class ByteQueue {
   static constexpr std::size_t kMaxTaken = 64;
 
   std::size_t near() const { return std::min(items_.size(), kMaxDisorder); }
-  std::size_t find(const LiveLeg& leg) const;  // size() when it is not near
+  // Of the first `number`; size() when it is none of them.
+  std::size_t find(const LiveLeg& leg, std::size_t number) const;
   void still_wait(std::uint32_t gone);
   std::uint64_t take(std::uint64_t bytes, bool by_copy, std::vector<LiveLeg*>& read);
   void name(LiveLeg& leg, std::vector<LiveLeg*>& read);

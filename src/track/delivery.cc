@@ -31,6 +31,10 @@ Taking taking(const Task& task, const EventHeader& header) {
   return {header.time, header.cpu, task.sleep};
 }
 
+EarlyRead early_read(const Task& task, const Taking& taking) {
+  return {{task.pid, taking.cpu, taking.time, task.call}, task.in_call ? 0 : taking.time};
+}
+
 // Calls that move bytes out of a socket without a copy to user space.
 bool is_splice(std::string_view call) {
   return call.starts_with('s') &&  // asked of every call
@@ -477,8 +481,7 @@ LiveLeg* Delivery::unread_datagram(Socket& socket) {
 void Delivery::read_early(Task& task, Socket& socket, const Taking& taking) {
   ++counters_.unmatched_datagrams;
   if (socket.early_reads.size() >= Socket::kMaxEarly) socket.early_reads.pop();
-  const Read read{task.pid, taking.cpu, taking.time, task.call};
-  socket.early_reads.push({read, task.in_call ? 0 : taking.time});
+  socket.early_reads.push(early_read(task, taking));
   task.early_socket = socket.key;
 }
 
@@ -621,8 +624,7 @@ void Delivery::wait_for_place(Socket& socket, Task& task, const Taking& taking, 
   if (socket.unplaced.size() >= UnplacedReads::kMost || unplaced_ >= kMaxUnplaced) {
     guess_places(socket);
   }
-  const Read read{task.pid, taking.cpu, taking.time, task.call};
-  socket.unplaced.push({{read, task.in_call ? 0 : taking.time}, taking.sleep, bytes, skb});
+  socket.unplaced.push({early_read(task, taking), taking.sleep, bytes, skb});
   task.early_socket = socket.key;
   ++unplaced_;
 }
@@ -666,6 +668,7 @@ void Delivery::takes_none(const Task& task, const SockRecvLength& event) {
 void Delivery::drained_by_sleeper(Socket& socket, const Task& task) {
   if (!waits(task.sleep.slept_in)) return;
   const Nanoseconds slept_at = task.sleep.slept_at;
+  if (socket.unplaced.last_is(task.pid, slept_at)) return;  // it told then
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const LiveLeg* leg = socket.datagrams.at(i).get();
     if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;

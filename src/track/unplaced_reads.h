@@ -38,6 +38,12 @@ class UnplacedReads {
   bool end_before(SkbAddr skb) const {
     return last_ == Last::none || (last_ == Last::skb && last_skb_ != skb);
   }
+  // Whether the last one was by that task, later than that.
+  bool last_is(Pid pid, Nanoseconds time) const {
+    if (empty()) return false;
+    const UnplacedRead& last = reads_.at(size() - 1);
+    return last.pid == pid && last.time > time;
+  }
   void returned(Pid pid, Nanoseconds time);
   // How many were before that.
   std::size_t count_before(Nanoseconds time) const;
