@@ -15,9 +15,6 @@ namespace {
 // returns: its copies count at once when so many wait.
 constexpr std::size_t kMaxPendingCopies = 4096;
 
-// Reads that wait for their places, of all sockets: more are made to guess.
-constexpr std::size_t kMaxUnplaced = 65536;
-
 // Subflows of one MPTCP socket (MPTCP_SUBFLOWS_MAX, net/mptcp/pm.h).
 constexpr std::size_t kMaxSubflows = 8;
 
@@ -29,10 +26,6 @@ bool has_not_ended(const LiveLeg* leg) {
 
 Taking taking(const Task& task, const EventHeader& header) {
   return {header.time, header.cpu, task.sleep};
-}
-
-EarlyRead early_read(const Task& task, const Taking& taking) {
-  return {{task.pid, taking.cpu, taking.time, task.call}, task.in_call ? 0 : taking.time};
 }
 
 // Calls that move bytes out of a socket without a copy to user space.
@@ -91,7 +84,7 @@ void Delivery::forget_order(Socket& socket) {
 }
 
 void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
-  if (cause != UnknownCause::gap) guess_places(socket);
+  if (cause != UnknownCause::gap) alignment_.guess(socket);
   const auto forget = [&](const LegRef& ref) {
     LiveLeg* leg = ref.get();
     if (leg == nullptr || leg->rx.delivered) return;
@@ -103,7 +96,7 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
   socket.drained = false;
   for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
   socket.early_reads.clear();
-  forget_unplaced(socket);
+  alignment_.forget(socket);
 }
 
 // ------------------------------------------------------------------------------ into the socket
@@ -310,7 +303,7 @@ void Delivery::state_changed(const EventHeader& header, const InetSockSetState& 
     cpu(header.cpu).answer[level(header)] = {Sockets::key(event.skaddr)};
   }
   const bool mptcp = event.protocol == kProtocolMptcp;
-  sees_mptcp_ |= mptcp;
+  if (mptcp) reads_.mptcp_is_here();
   if (event.newstate != kTcpClose) return;
   Socket* socket = sockets_.find(Sockets::key(event.skaddr));
   if (socket == nullptr) return;
@@ -332,7 +325,7 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
       leg == nullptr ? reads_.socket_of_read(event.skbaddr) : leg->rx.socket;
   task.copies.push_back(
       {taking(task, header), static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
-  const bool at_once = !(task.in_call || sees_recv_length_);
+  const bool at_once = !(task.in_call || reads_.sockets_told());
   if (at_once || task.copies.size() >= kMaxPendingCopies) {
     task.peeking ? forget_peeked(task) : commit(task, 0);
   }
@@ -367,14 +360,13 @@ void Delivery::forget_peeked(Task& task) {
 }
 
 void Delivery::recv_length(const EventHeader& header, const SockRecvLength& event) {
-  sees_recv_length_ = true;
   reads_.sockets_are_told();
   Task& task = this->task(header);
   const bool peeked = (event.flags & kMsgPeek) != 0;
   if (peeked || event.ret < 0) {
     if (peeked) forget_peeked(task);
     if (legs_.gaps() > 0 && inet_protocol(event) == kProtocolUdp) [[unlikely]]
-      takes_none(task, event);
+      alignment_.takes_none(socket(Sockets::key(event.sk)), task, event);
     task.datagram_freed = false;
     return;
   }
@@ -428,7 +420,7 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
 
 void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
   Socket& socket = this->socket(key);
-  const bool is_empty = unread_datagram(socket) == nullptr;
+  const bool is_empty = socket.oldest_unread() == nullptr;
   if (task.datagram_freed) {
     task.datagram_freed = false;
     task.copies.clear();
@@ -449,12 +441,10 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
   }
   task.copies.clear();
   if (leg == nullptr && is_empty) return read_early(task, socket, taking);
-  if (leg == nullptr && legs_.gaps() > 0 && !socket.drained) [[unlikely]] {
-    drained_by_sleeper(socket, task);
-    if (!socket.drained) return wait_for_place(socket, task, taking, 1, std::nullopt);
-  }
   if (leg == nullptr) {
-    leg = unread_datagram(socket);
+    if (!alignment_.is_oldest_next(socket, task)) [[unlikely]]
+      return alignment_.wait(socket, task, taking, 1);
+    leg = socket.oldest_unread();
     if (leg == nullptr) return read_early(task, socket, taking);
     leg->confidence = Confidence::socket;
     socket.datagrams.pop();
@@ -466,15 +456,6 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
 bool Delivery::was_read_unplaced(const LiveLeg& leg) {
   const Socket* socket = sockets_.find(leg.rx.socket);
   return socket != nullptr && !socket->unplaced.empty();
-}
-
-// The oldest that nobody is known to have read; those before it go.
-LiveLeg* Delivery::unread_datagram(Socket& socket) {
-  for (; !socket.datagrams.empty(); socket.datagrams.pop()) {
-    LiveLeg* oldest = socket.datagrams.front().get();
-    if (oldest != nullptr && !oldest->rx.delivered) return oldest;
-  }
-  return nullptr;
 }
 
 // Not announced yet, or it came before the capture: unmatched until the former shows.
@@ -531,20 +512,14 @@ void Delivery::commit(Task& task, std::uint64_t key) {
       if (leg != nullptr && !leg->rx.has_data) {
         reads_.deliver(*leg, task, copy.taking);  // a datagram
       } else if (from != 0) {                     // else of no packet: netlink, unix
-        count_unmatched(copy.len);
+        counters_.count_unmatched(copy.len);
       }
       continue;
     }
-    if (!socket->bytes.aligned() && !align(*socket, task, copy)) continue;
+    if (!socket->bytes.aligned() && !alignment_.begins_with(*socket, task, copy)) continue;
     pop_bytes(*socket, task, copy);
   }
   task.copies.clear();
-}
-
-// Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
-// before 6.3 nothing tells: what was coalesced with what is a guess then.
-bool Delivery::may_have_others(const Socket& socket) const {
-  return socket.subflows.size() > 1 || (sees_mptcp_ && !sees_recv_length_);
 }
 
 void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
@@ -552,9 +527,9 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   const bool is_unread = named != nullptr && named->rx.has_data && !named->rx.delivered;
   const std::uint64_t left =
       socket.bytes.copy(copy.skbaddr, is_unread ? named : nullptr, copy.len, read_);
-  if (left > 0) count_unmatched(left);
+  if (left > 0) counters_.count_unmatched(left);
   if (named != nullptr && !socket.bytes.empty()) reads_.may_hold_more(copy.skbaddr, socket.key);
-  if (may_have_others(socket)) [[unlikely]] {
+  if (reads_.may_be_mixed(socket)) [[unlikely]] {
     for (LiveLeg* leg : read_) {
       if (leg != named) leg->infer();
     }
@@ -563,7 +538,7 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
 }
 
 void Delivery::deliver_read(const Socket& socket, Task& task, const Taking& taking) {
-  const bool may_be_lost = this->may_be_lost(socket);
+  const bool may_be_lost = alignment_.may_be_lost(socket);
   for (LiveLeg* leg : read_) {
     leg->crossed_loss = leg->crossed_loss || may_be_lost;
     reads_.deliver(*leg, task, taking);
@@ -585,7 +560,7 @@ void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust
 void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                              std::uint64_t bytes) {
   Socket& socket = this->socket(key);
-  if (!socket.unplaced.empty()) return wait_for_place(socket, task, taking, bytes, std::nullopt);
+  if (!socket.unplaced.empty()) return alignment_.wait(socket, task, taking, bytes);
   if (!openers_.empty()) [[unlikely]] {
     LiveLeg* opener = openers_.take(socket);
     if (opener != nullptr && bytes + kLeastTcpHeaders <= opener->rx.stack_len) {
@@ -596,146 +571,6 @@ void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking
   if (!socket.bytes.aligned() && !socket.bytes.empty()) socket.unplaced.ends_anywhere();
   for (LiveLeg* leg : read_) leg->confidence = Confidence::socket;
   deliver_read(socket, task, taking);
-}
-
-// ------------------------------------------------------------------------------ behind a gap
-
-// Whether it is known where in the queue the copy begins: with the packet that it names. Until one
-// does, they wait.
-bool Delivery::align(Socket& socket, Task& task, const PendingCopy& copy) {
-  const LiveLeg* named = copy.leg.get();
-  if (socket.bytes.disordered()) {
-    guess_places(socket);
-    return true;
-  }
-  const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
-  if (is_here && socket.unplaced.end_before(copy.skbaddr)) {
-    if (const auto before = socket.bytes.before(*named)) {
-      place_before(socket, *before);
-      return true;
-    }
-  }
-  wait_for_place(socket, task, copy.taking, copy.len, copy.skbaddr);
-  return false;
-}
-
-void Delivery::wait_for_place(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
-                              std::optional<SkbAddr> skb) {
-  if (socket.unplaced.size() >= UnplacedReads::kMost || unplaced_ >= kMaxUnplaced) {
-    guess_places(socket);
-  }
-  socket.unplaced.push({early_read(task, taking), taking.sleep, bytes, skb});
-  task.early_socket = socket.key;
-  ++unplaced_;
-}
-
-// So many packets came before the one that is read next: the last of the reads took them, or those
-// that are read next have come too early.
-void Delivery::place_before(Socket& socket, std::size_t number) {
-  UnplacedReads& reads = socket.unplaced;
-  std::uint64_t behind = 0;  // bytes of those packets that come behind what is looked at
-  for (std::size_t i = 0; i < number; ++i) behind += socket.bytes.at(i).bytes;
-  if (reads.bytes() < behind) return guess_places(socket);
-  unplaced_ -= reads.size();
-  while (!reads.empty() && reads.bytes() - reads.front().bytes >= behind) {
-    count_unmatched(reads.front().bytes);
-    reads.pop();
-  }
-  if (reads.bytes() > behind) count_unmatched(reads.bytes() - behind);
-  for (std::size_t i = 0; i < number; ++i) {
-    const QueuedBytes& bytes = socket.bytes.at(i);
-    behind -= bytes.bytes;
-    while (reads.bytes() - reads.front().bytes > behind) reads.pop();
-    LiveLeg* leg = bytes.leg.get();
-    if (leg != nullptr) deliver_unplaced(socket, *leg, reads.front());
-  }
-  reads.clear();
-  socket.bytes.begin_behind(number);
-}
-
-// A call that takes no datagram finds none, or has a look at one.
-void Delivery::takes_none(const Task& task, const SockRecvLength& event) {
-  Socket& socket = this->socket(Sockets::key(event.sk));
-  if (event.ret >= 0) {
-    drained_by_sleeper(socket, task);
-  } else if (event.ret == -EAGAIN && task.in_call) {
-    drained(socket, task.call_entered);
-  }
-}
-
-// Who sleeps until a datagram comes has found none in the socket, by whatever call it waits: with
-// epoll's edges it must have read all of them. That one has woken it tells that it slept for this.
-void Delivery::drained_by_sleeper(Socket& socket, const Task& task) {
-  if (!waits(task.sleep.slept_in)) return;
-  const Nanoseconds slept_at = task.sleep.slept_at;
-  if (socket.unplaced.last_is(task.pid, slept_at)) return;  // it told then
-  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
-    const LiveLeg* leg = socket.datagrams.at(i).get();
-    if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
-    if (leg->rx.woken == task.pid) drained(socket, slept_at);
-    return;
-  }
-}
-
-// At that time there was no datagram in it. As many of the last reads before that as have come
-// since the gap took those; all others are read one by one.
-void Delivery::drained(Socket& socket, Nanoseconds time) {
-  if (std::exchange(socket.drained, true)) return;
-  UnplacedReads& reads = socket.unplaced;
-  unplaced_ -= reads.size();
-  std::size_t before = reads.count_before(time);
-  std::size_t came = 0;
-  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
-    const LiveLeg* leg = socket.datagrams.at(i).get();
-    if (leg == nullptr || leg->rx.delivered) continue;
-    if (leg->stages[Stage::ready] < time) ++came;
-  }
-  for (; before > came; --before, reads.pop()) ++counters_.unmatched_datagrams;
-  for (; came > before; --came) {
-    legs_.close(*unread_datagram(socket), Outcome::unknown, UnknownCause::gap);
-    socket.datagrams.pop();
-  }
-  for (; !reads.empty(); reads.pop()) {
-    LiveLeg* leg = unread_datagram(socket);
-    if (leg == nullptr) {
-      ++counters_.unmatched_datagrams;
-      continue;
-    }
-    leg->confidence = Confidence::socket;
-    deliver_unplaced(socket, *leg, reads.front());
-    socket.datagrams.pop();
-  }
-  reads.clear();
-}
-
-// As if nothing had been in the socket before.
-void Delivery::guess_places(Socket& socket) {
-  if (!socket.datagrams.empty() || socket.bytes.empty()) return forget_unplaced(socket);
-  unplaced_ -= socket.unplaced.size();
-  for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
-    const UnplacedRead read = reads.front();
-    const bool is_lost = may_be_lost(socket);
-    const std::uint64_t left = read.skb ? socket.bytes.copy(*read.skb, nullptr, read.bytes, read_)
-                                        : socket.bytes.take_uncopied(read.bytes, read_);
-    if (left > 0) count_unmatched(left);
-    for (LiveLeg* leg : read_) {
-      if (!read.skb) leg->confidence = Confidence::socket;
-      leg->crossed_loss = leg->crossed_loss || is_lost;
-      deliver_unplaced(socket, *leg, read);
-    }
-    read_.clear();
-  }
-  socket.unplaced.clear();
-}
-
-void Delivery::deliver_unplaced(const Socket& socket, LiveLeg& leg, const UnplacedRead& read) {
-  if (may_have_others(socket)) leg.infer();
-  Task& reader = task(read.pid);
-  if (read.returned == 0) {
-    reads_.deliver(leg, reader, {read.time, read.cpu, read.sleep});
-  } else {
-    reads_.deliver_late(leg, read, reader);
-  }
 }
 
 // ------------------------------------------------------------------------------ tasks
@@ -802,7 +637,7 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   if ((is_splice(task.call) || task.discarding) && ret > 0 && task.adjusted_socket != 0) {
     take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
   }
-  if (!sees_recv_length_ && !task.sent.empty() && is_read(task.call)) name_acks(task);
+  if (!reads_.sockets_told() && !task.sent.empty() && is_read(task.call)) name_acks(task);
   if (!task.read.empty()) reads_.returned(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);
   origins_.release_sent(task);
@@ -849,7 +684,7 @@ void Delivery::finish() {
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
   });
   sockets_.each([this](Socket& socket) {
-    guess_places(socket);
+    alignment_.guess(socket);
     count_order(socket);
   });
   tasks_.each([this](Task& task) {

@@ -4,13 +4,12 @@
 // TCP. tcp_probe pushes a packet's bytes to the end of its socket's queue; every copy to a task
 // takes as many from its front, and the packet whose last byte is taken is delivered at that time.
 // The order is ByteQueue's (track/byte_queue.h). Where the socket may hold bytes from before the
-// capture or a gap, copies wait for one that names a packet (track/unplaced_reads.h). A segment
-// that opens a connection has no tcp_probe (track/openers.h).
+// capture or a gap, copies wait (track/alignment.h). A segment that opens a connection has no
+// tcp_probe (track/openers.h).
 //
 // UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
-// context says it, and is preferred. Behind a gap the socket may hold older ones: reads wait for a
-// moment at which it held none.
+// context says it, and is preferred. Behind a gap the socket may hold older ones: reads wait, too.
 //
 // A copy counts when it is known that the task did not only peek: at sock_recv_length, which has
 // the flags, or at the return of the call, whose flags are known too. What leaves a stream without
@@ -37,7 +36,9 @@
 #include "event/sock.h"
 #include "event/syscall.h"
 #include "event/tcp.h"
+#include "track/alignment.h"
 #include "track/context.h"
+#include "track/delivery_counters.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
 #include "track/openers.h"
@@ -57,14 +58,6 @@ struct EnteredCall {
   bool peeks = false;     // MSG_PEEK
   bool discards = false;  // MSG_TRUNC, where it returns how many bytes
   bool raw = false;       // by raw_syscalls, not by an event of its own
-};
-
-struct DeliveryCounters {
-  std::uint64_t unmatched_bytes = 0;   // read from sockets whose packets are not here
-  std::uint64_t unmatched_copies = 0;  // the copies they were in
-  std::uint64_t unmatched_datagrams = 0;
-  std::uint64_t peeked_copies = 0;
-  std::uint64_t disordered_sockets = 0;
 };
 
 class Delivery {
@@ -178,37 +171,11 @@ class Delivery {
   [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking);
   [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
-  [[gnu::noinline]] bool align(Socket& socket, Task& task, const PendingCopy& copy);
-  void wait_for_place(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
-                      std::optional<SkbAddr> skb);
-  void place_before(Socket& socket, std::size_t number);
-  [[gnu::noinline]] void drained(Socket& socket, Nanoseconds time);
-  [[gnu::noinline]] void takes_none(const Task& task, const SockRecvLength& event);
-  [[gnu::noinline]] void drained_by_sleeper(Socket& socket, const Task& task);
-  [[gnu::noinline]] bool was_read_unplaced(const LiveLeg& leg);
-  static LiveLeg* unread_datagram(Socket& socket);
-  [[gnu::noinline]] void guess_places(Socket& socket);
-  void forget_unplaced(Socket& socket) {
-    unplaced_ -= socket.unplaced.size();
-    for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
-      if (socket.datagrams.empty()) {
-        count_unmatched(reads.front().bytes);
-      } else {
-        ++counters_.unmatched_datagrams;
-      }
-    }
-    socket.unplaced.clear();
-  }
-  void count_unmatched(std::uint64_t bytes) {
-    counters_.unmatched_bytes += bytes;
-    ++counters_.unmatched_copies;
-  }
-  void deliver_unplaced(const Socket& socket, LiveLeg& leg, const UnplacedRead& read);
+  bool was_read_unplaced(const LiveLeg& leg);
   [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                                  std::uint64_t copied);
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                                        std::uint64_t bytes);
-  bool may_have_others(const Socket& socket) const;
   // No more of it will come.
   void forget_answer(Answer& answer) {
     if (answer.socket == 0) return;  // at most events
@@ -221,9 +188,6 @@ class Delivery {
   }
   [[gnu::noinline]] void name_acks(Task& task);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
-  bool may_be_lost(const Socket& socket) const {  // what is read of it
-    return legs_.gaps() > 0 && !socket.bytes.aligned();
-  }
   void deliver_read(const Socket& socket, Task& task, const Taking& taking);
   // Once, when its connection is over or the capture is.
   void count_order(const Socket& socket) {
@@ -239,17 +203,15 @@ class Delivery {
   Tasks tasks_;
   Sockets sockets_;
   Reads reads_{legs_};
+  DeliveryCounters counters_;
+  Alignment alignment_{legs_, tasks_, reads_, counters_};
   PerCpu<Cpu> cpus_;
   Openers openers_{flows_};
   // Empty but for their memory:
   std::vector<QueuedBytes> gathered_;  // by subflows
   std::vector<LiveLeg*> read_;         // by a copy
-  std::size_t unplaced_ = 0;           // reads, of all sockets
-  bool sees_recv_length_ = false;
   bool sees_ready_ = false;
   bool sees_calls_ = false;
-  bool sees_mptcp_ = false;
-  DeliveryCounters counters_;
 };
 
 }  // namespace skbtrail::track

@@ -29,6 +29,10 @@ bool waits(std::string_view call) {
          call.starts_with("io_uring");
 }
 
+EarlyRead early_read(const Task& task, const Taking& taking) {
+  return {{task.pid, taking.cpu, taking.time, task.call}, task.in_call ? 0 : taking.time};
+}
+
 void Reads::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
   if (leg.rx.delivered) return;
   reaches(leg, {task.pid, taking.cpu, taking.time, task.call}, taking.sleep, task);

@@ -16,6 +16,8 @@ namespace skbtrail::track {
 bool is_read(std::string_view call);
 // Calls in which a task waits for its sockets.
 bool waits(std::string_view call);
+// Of what the task takes there and then, if it is in a call.
+EarlyRead early_read(const Task& task, const Taking& taking);
 
 class Reads {
  public:
@@ -31,6 +33,13 @@ class Reads {
 
   // Events of reads name their sockets: nothing has to be remembered for that.
   void sockets_are_told() { sockets_told_ = true; }
+  bool sockets_told() const { return sockets_told_; }
+  void mptcp_is_here() { mptcp_is_here_ = true; }
+  // Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
+  // before 6.3 nothing tells: what was coalesced with what is a guess then.
+  bool may_be_mixed(const Socket& socket) const {
+    return socket.subflows.size() > 1 || (mptcp_is_here_ && !sockets_told_);
+  }
   // A copy has named that skb of the socket, which has more to read: that may be coalesced with it,
   // and be copied from there once the packet itself has been read.
   void may_hold_more(SkbAddr address, std::uint64_t socket) {
@@ -54,6 +63,7 @@ class Reads {
   // Where no event of the read names the socket (before 6.3).
   boost::unordered_flat_map<SkbAddr, std::uint64_t> heads_;
   bool sockets_told_ = false;
+  bool mptcp_is_here_ = false;
 };
 
 }  // namespace skbtrail::track

@@ -40,6 +40,10 @@ struct Socket {
   UnplacedReads unplaced;  // while `bytes` is not aligned, or `datagrams` behind a gap not drained
   bool drained = false;    // all that `datagrams` may lack has been read
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
+
+  // Of the datagrams that which nobody is known to have read; those before it go. Null: there is
+  // none.
+  LiveLeg* oldest_unread();
 };
 
 // By the address of the struct sock where events tell it, else by its cookie. Kernel addresses have

@@ -1,0 +1,157 @@
+#include "track/alignment.h"
+
+#include <cerrno>
+#include <utility>
+
+namespace skbtrail::track {
+namespace {
+
+// Reads that wait, of all sockets: more are made to guess.
+constexpr std::size_t kMaxWaiting = 65536;
+
+}  // namespace
+
+bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy) {
+  const LiveLeg* named = copy.leg.get();
+  if (socket.bytes.disordered()) {
+    guess(socket);
+    return true;
+  }
+  const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
+  if (is_here && socket.unplaced.end_before(copy.skbaddr)) {
+    if (const auto before = socket.bytes.before(*named)) {
+      place_before(socket, *before);
+      return true;
+    }
+  }
+  wait(socket, task, copy.taking, copy.len, copy.skbaddr);
+  return false;
+}
+
+void Alignment::wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
+                     std::optional<SkbAddr> skb) {
+  if (socket.unplaced.size() >= UnplacedReads::kMost || waiting_ >= kMaxWaiting) guess(socket);
+  socket.unplaced.push({early_read(task, taking), taking.sleep, bytes, skb});
+  task.early_socket = socket.key;
+  ++waiting_;
+}
+
+// So many packets came before the one that is read next: the last of the reads took them, or those
+// that are read next have come too early.
+void Alignment::place_before(Socket& socket, std::size_t number) {
+  UnplacedReads& reads = socket.unplaced;
+  std::uint64_t behind = 0;  // bytes of those packets that come behind what is looked at
+  for (std::size_t i = 0; i < number; ++i) behind += socket.bytes.at(i).bytes;
+  if (reads.bytes() < behind) return guess(socket);
+  waiting_ -= reads.size();
+  while (!reads.empty() && reads.bytes() - reads.front().bytes >= behind) {
+    counters_.count_unmatched(reads.front().bytes);
+    reads.pop();
+  }
+  if (reads.bytes() > behind) counters_.count_unmatched(reads.bytes() - behind);
+  for (std::size_t i = 0; i < number; ++i) {
+    const QueuedBytes& bytes = socket.bytes.at(i);
+    behind -= bytes.bytes;
+    while (reads.bytes() - reads.front().bytes > behind) reads.pop();
+    LiveLeg* leg = bytes.leg.get();
+    if (leg != nullptr) deliver(socket, *leg, reads.front());
+  }
+  reads.clear();
+  socket.bytes.begin_behind(number);
+}
+
+void Alignment::takes_none(Socket& socket, const Task& task, const SockRecvLength& event) {
+  if (event.ret >= 0) {
+    drained_by_sleeper(socket, task);
+  } else if (event.ret == -EAGAIN && task.in_call) {
+    drained(socket, task.call_entered);
+  }
+}
+
+// Who sleeps until a datagram comes has found none in the socket, by whatever call it waits: with
+// epoll's edges it must have read all of them. That one has woken it tells that it slept for this.
+void Alignment::drained_by_sleeper(Socket& socket, const Task& task) {
+  if (!waits(task.sleep.slept_in)) return;
+  const Nanoseconds slept_at = task.sleep.slept_at;
+  if (socket.unplaced.last_is(task.pid, slept_at)) return;  // it told then
+  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
+    const LiveLeg* leg = socket.datagrams.at(i).get();
+    if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
+    if (leg->rx.woken == task.pid) drained(socket, slept_at);
+    return;
+  }
+}
+
+// At that time there was no datagram in it. As many of the last reads before that as have come
+// since the gap took those; all others are read one by one.
+void Alignment::drained(Socket& socket, Nanoseconds time) {
+  if (std::exchange(socket.drained, true)) return;
+  UnplacedReads& reads = socket.unplaced;
+  waiting_ -= reads.size();
+  std::size_t before = reads.count_before(time);
+  std::size_t came = 0;
+  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
+    const LiveLeg* leg = socket.datagrams.at(i).get();
+    if (leg == nullptr || leg->rx.delivered) continue;
+    if (leg->stages[Stage::ready] < time) ++came;
+  }
+  for (; before > came; --before, reads.pop()) ++counters_.unmatched_datagrams;
+  for (; came > before; --came) {
+    legs_.close(*socket.oldest_unread(), Outcome::unknown, UnknownCause::gap);
+    socket.datagrams.pop();
+  }
+  for (; !reads.empty(); reads.pop()) {
+    LiveLeg* leg = socket.oldest_unread();
+    if (leg == nullptr) {
+      ++counters_.unmatched_datagrams;
+      continue;
+    }
+    leg->confidence = Confidence::socket;
+    deliver(socket, *leg, reads.front());
+    socket.datagrams.pop();
+  }
+  reads.clear();
+}
+
+void Alignment::guess(Socket& socket) {
+  if (!socket.datagrams.empty() || socket.bytes.empty()) return forget(socket);
+  waiting_ -= socket.unplaced.size();
+  for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
+    const UnplacedRead read = reads.front();
+    const bool is_lost = may_be_lost(socket);
+    const std::uint64_t left = read.skb ? socket.bytes.copy(*read.skb, nullptr, read.bytes, read_)
+                                        : socket.bytes.take_uncopied(read.bytes, read_);
+    if (left > 0) counters_.count_unmatched(left);
+    for (LiveLeg* leg : read_) {
+      if (!read.skb) leg->confidence = Confidence::socket;
+      leg->crossed_loss = leg->crossed_loss || is_lost;
+      deliver(socket, *leg, read);
+    }
+    read_.clear();
+  }
+  socket.unplaced.clear();
+}
+
+void Alignment::forget(Socket& socket) {
+  waiting_ -= socket.unplaced.size();
+  for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
+    if (socket.datagrams.empty()) {
+      counters_.count_unmatched(reads.front().bytes);
+    } else {
+      ++counters_.unmatched_datagrams;
+    }
+  }
+  socket.unplaced.clear();
+}
+
+void Alignment::deliver(const Socket& socket, LiveLeg& leg, const UnplacedRead& read) {
+  if (reads_.may_be_mixed(socket)) leg.infer();
+  Task& reader = tasks_.of(read.pid);
+  if (read.returned == 0) {
+    reads_.deliver(leg, reader, {read.time, read.cpu, read.sleep});
+  } else {
+    reads_.deliver_late(leg, read, reader);
+  }
+}
+
+}  // namespace skbtrail::track

@@ -1,0 +1,68 @@
+// Where in its queue a socket is read, while it may hold what came before the capture or in a gap.
+//
+// Until that is known its reads wait (track/unplaced_reads.h). Of a stream the first copy that
+// names a packet tells: what came before that one has been read by the last of those that wait, and
+// they are given out backwards. Of datagrams, behind a gap, it is told by a moment at which the
+// socket held none: by a call that found none, or one that slept until a datagram came. Where
+// nothing will tell any more, it is a guess, marked as one: as if nothing had been there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "event/skb.h"
+#include "event/sock.h"
+#include "track/delivery_counters.h"
+#include "track/leg_table.h"
+#include "track/reads.h"
+#include "track/socket.h"
+#include "track/tasks.h"
+
+namespace skbtrail::track {
+
+class Alignment {
+ public:
+  Alignment(LegTable& legs, Tasks& tasks, Reads& reads, DeliveryCounters& counters)
+      : legs_(legs), tasks_(tasks), reads_(reads), counters_(counters) {}
+
+  // What is read of the stream may have been in a gap.
+  bool may_be_lost(const Socket& socket) const {
+    return legs_.gaps() > 0 && !socket.bytes.aligned();
+  }
+  // Of a stream that is not aligned: whether the copy can be taken from the front of its queue now.
+  // Else it waits.
+  [[gnu::noinline]] bool begins_with(Socket& socket, Task& task, const PendingCopy& copy);
+  // Whether the task, which takes a datagram now, takes the oldest.
+  bool is_oldest_next(Socket& socket, const Task& task) {
+    if (legs_.gaps() == 0 || socket.drained) return true;
+    drained_by_sleeper(socket, task);
+    return socket.drained;
+  }
+  // Behind a gap: a call that takes no datagram finds none, or has a look at one.
+  [[gnu::noinline]] void takes_none(Socket& socket, const Task& task, const SockRecvLength& event);
+
+  // Bytes were taken, or one datagram; `skb`: that was copied from, if a copy told of them.
+  [[gnu::noinline]] void wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
+                              std::optional<SkbAddr> skb = std::nullopt);
+  // Nothing will tell: of a stream as if nothing had been in the socket before.
+  [[gnu::noinline]] void guess(Socket& socket);
+  // What has been read has gone with the queue.
+  void forget(Socket& socket);
+
+ private:
+  void place_before(Socket& socket, std::size_t number);
+  [[gnu::noinline]] void drained_by_sleeper(Socket& socket, const Task& task);
+  void drained(Socket& socket, Nanoseconds time);
+  void deliver(const Socket& socket, LiveLeg& leg, const UnplacedRead& read);
+
+  LegTable& legs_;
+  Tasks& tasks_;
+  Reads& reads_;
+  DeliveryCounters& counters_;
+  std::size_t waiting_ = 0;     // reads, of all sockets
+  std::vector<LiveLeg*> read_;  // empty but for its memory
+};
+
+}  // namespace skbtrail::track
