@@ -13,19 +13,36 @@ constexpr std::size_t kMaxWaiting = 65536;
 
 bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy) {
   const LiveLeg* named = copy.leg.get();
-  if (socket.bytes.disordered()) {
+  const bool is_disordered = socket.bytes.disordered();
+  if (is_disordered && !socket.bytes.order_is_doubtful()) {
     guess(socket);
     return true;
   }
   const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
   if (is_here && socket.unplaced.end_before(copy.skbaddr)) {
-    if (const auto before = socket.bytes.before(*named)) {
-      place_before(socket, *before);
+    if (socket.bytes.before(*named)) {
+      const bool is_certain = !is_disordered || settle_order(socket, *named);
+      place_before(socket, *named, is_certain);
       return true;
     }
   }
   wait(socket, task, copy.taking, copy.len, copy.skbaddr);
   return false;
+}
+
+// The queue is disordered by what was not announced, and with SO_RCVLOWAT that is no less in its
+// place. Which of both it is tells how much has been read before what is named now. True when it
+// can be only one; else it is taken to be in its place.
+bool Alignment::settle_order(Socket& socket, const LiveLeg& named) const {
+  ByteQueue& bytes = socket.bytes;
+  const std::uint64_t read = socket.unplaced.bytes();
+  const std::uint64_t before = bytes.bytes_before(named);
+  const std::uint64_t arrived_before = bytes.bytes_arrived_before(named);
+  if (before == arrived_before) return true;  // what is in doubt comes behind it
+  if (arrived_before > read) return true;     // it was too early
+  const bool is_certain = before > read;
+  bytes.restore_arrival(is_certain ? ByteQueue::Announced::some : bytes.order().announced);
+  return is_certain;
 }
 
 void Alignment::wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
@@ -36,12 +53,12 @@ void Alignment::wait(Socket& socket, Task& task, const Taking& taking, std::uint
   ++waiting_;
 }
 
-// So many packets came before the one that is read next: the last of the reads took them, or those
-// that are read next have come too early.
-void Alignment::place_before(Socket& socket, std::size_t number) {
+// What came before the one that is read next was taken by the last of the reads, or that has come
+// too early.
+void Alignment::place_before(Socket& socket, const LiveLeg& named, bool is_certain) {
   UnplacedReads& reads = socket.unplaced;
-  std::uint64_t behind = 0;  // bytes of those packets that come behind what is looked at
-  for (std::size_t i = 0; i < number; ++i) behind += socket.bytes.at(i).bytes;
+  const std::size_t number = *socket.bytes.before(named);
+  std::uint64_t behind = socket.bytes.bytes_before(named);  // and behind what is looked at
   if (reads.bytes() < behind) return guess(socket);
   waiting_ -= reads.size();
   while (!reads.empty() && reads.bytes() - reads.front().bytes >= behind) {
@@ -54,7 +71,12 @@ void Alignment::place_before(Socket& socket, std::size_t number) {
     behind -= bytes.bytes;
     while (reads.bytes() - reads.front().bytes > behind) reads.pop();
     LiveLeg* leg = bytes.leg.get();
-    if (leg != nullptr) deliver(socket, *leg, reads.front());
+    if (leg == nullptr) continue;
+    if (!is_certain) {
+      leg->infer();
+      leg->crossed_loss = leg->crossed_loss || may_be_lost(socket);
+    }
+    deliver(socket, *leg, reads.front());
   }
   reads.clear();
   socket.bytes.begin_behind(number);

@@ -52,7 +52,8 @@ class Alignment {
   void forget(Socket& socket);
 
  private:
-  void place_before(Socket& socket, std::size_t number);
+  bool settle_order(Socket& socket, const LiveLeg& named) const;
+  void place_before(Socket& socket, const LiveLeg& named, bool is_certain);
   [[gnu::noinline]] void drained_by_sleeper(Socket& socket, const Task& task);
   void drained(Socket& socket, Nanoseconds time);
   void deliver(const Socket& socket, LiveLeg& leg, const UnplacedRead& read);

@@ -112,10 +112,12 @@ void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
   for (std::size_t i = early; i < size; ++i) {
     if (LiveLeg* moved = items_.at(i).leg.get(); moved != nullptr) moved->infer();
   }
+  order_.disordered = true;
+  if (order_.announced == Announced::perhaps_some) return;
   std::rotate(items_.begin() + static_cast<std::ptrdiff_t>(early),
               items_.begin() + static_cast<std::ptrdiff_t>(group), items_.end());
   overtaken_ = follows;
-  order_.disordered = unsettled_ = true;
+  unsettled_ = true;
 }
 
 void ByteQueue::answered_early(std::uint32_t len) {
@@ -126,6 +128,14 @@ void ByteQueue::answered_early(std::uint32_t len) {
   QueuedBytes& last = items_.at(items_.size() - 1);
   if (now > ranges_ && last.place == Place::not_known) last.range = ++last_range_;
   ranges_ = now;
+}
+
+void ByteQueue::answered_early_without_ranges(std::uint32_t len) {
+  bare_answer_ = len;
+  ranges_ = 0;
+  if (order_.announced != Announced::not_known) return;
+  order_.announced = Announced::perhaps_some;
+  if (order_.disordered) sort_by_arrival();
 }
 
 void ByteQueue::answered_unannounced(std::uint32_t len) {
@@ -224,7 +234,11 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
     bring_to_front(leg, read);
     if (items_.front().leg.get() != &leg) return;
   } else if (items_.front().place == Place::early) {
-    order_.announced = Announced::all;
+    if (overtaker_is_behind_front()) {
+      restore_arrival(Announced::some);
+    } else {
+      order_.announced = Announced::all;
+    }
   }
   QueuedBytes& front = items_.front();
   if (front.named) return;
@@ -238,6 +252,21 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
 std::optional<std::size_t> ByteQueue::before(const LiveLeg& leg) const {
   const std::size_t at = find(leg, items_.size());
   return at == items_.size() ? std::nullopt : std::optional(at);
+}
+
+std::uint64_t ByteQueue::bytes_before(const LiveLeg& leg) const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = find(leg, items_.size()); i-- > 0;) bytes += items_.at(i).bytes;
+  return bytes;
+}
+
+std::uint64_t ByteQueue::bytes_arrived_before(const LiveLeg& leg) const {
+  const std::uint64_t since = items_.at(find(leg, items_.size())).since;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (items_.at(i).since < since) bytes += items_.at(i).bytes;
+  }
+  return bytes;
 }
 
 void ByteQueue::begin_behind(std::size_t number) {
@@ -258,7 +287,7 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
     has_been_read(--at, read);
   }
   if (at > 0 && comes_before_its_overtaker(at)) {
-    restore_arrival();
+    restore_arrival(Announced::some);
     at = find(leg, near());
   }
   if (at == 0) return;
@@ -267,6 +296,16 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   items_.push_front(named);
   leg.infer();
   order_.disordered = unsettled_ = true;
+  if (order_.announced == Announced::perhaps_some) order_.announced = Announced::all;
+}
+
+bool ByteQueue::overtaker_is_behind_front() const {
+  if (order_.announced != Announced::perhaps_some) return false;
+  const std::uint64_t overtaker = items_.front().follows - 1;
+  for (std::size_t i = 1; i < near(); ++i) {
+    if (items_.at(i).since == overtaker) return items_.at(i).untouched();
+  }
+  return false;
 }
 
 bool ByteQueue::comes_before_its_overtaker(std::size_t at) const {
@@ -282,11 +321,16 @@ bool ByteQueue::comes_before_its_overtaker(std::size_t at) const {
   return false;
 }
 
-void ByteQueue::restore_arrival() {
+void ByteQueue::sort_by_arrival() {
   std::stable_sort(items_.begin(), items_.end(),
                    [](const QueuedBytes& a, const QueuedBytes& b) { return a.since < b.since; });
+  overtaken_ = 0;
+}
+
+void ByteQueue::restore_arrival(Announced announced) {
+  sort_by_arrival();
   for (QueuedBytes& queued : items_) queued.place = Place::not_known;
-  order_.announced = Announced::some;
+  order_.announced = announced;
   order_.disordered = unsettled_ = false;
 }
 

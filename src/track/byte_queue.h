@@ -19,7 +19,8 @@
 // - What has been received and not copied is still there: of what came before a segment in its
 //   place, as much has been read as is missing.
 // With SO_RCVLOWAT not all that came in their place are announced (tcp_data_ready()). Then the
-// first copy of one that was taken for too early comes before what had overtaken it.
+// first copy of one that was taken for too early comes before what had overtaken it. And what is
+// sent for it at once has no ranges. Without SACK no answer has: until a copy tells, it is a guess.
 // A socket may hold bytes from before the capture. Until a copy names a packet, what copies take
 // may be those: who has not waited for that (track/unplaced_reads.h) guesses. All that is guessed
 // is marked as inferred.
@@ -54,6 +55,10 @@ struct QueuedBytes {
 
 class ByteQueue {
  public:
+  // Whether all segments in their place are announced: decided by the first copy of one that seemed
+  // to be early. `perhaps_some`: by an answer without ranges, which tells it where SACK is in use.
+  enum class Announced : std::uint8_t { not_known, all, perhaps_some, some };
+
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
   const QueuedBytes& at(std::size_t index) const { return items_.at(index); }
@@ -66,10 +71,18 @@ class ByteQueue {
   void begin_behind(std::size_t number);
   // Bytes are read in another order than they came in.
   bool disordered() const { return order_.disordered; }
+  // They may only seem to be: not all that came in their place may have been announced.
+  bool order_is_doubtful() const {
+    const bool is_known = order_.announced == Announced::all || order_.announced == Announced::some;
+    return order_.disordered && !is_known;
+  }
+  // Of what is here, before that packet, which is here, too: in the order in which they will be
+  // read, and in that in which they came in.
+  std::uint64_t bytes_before(const LiveLeg& leg) const;
+  std::uint64_t bytes_arrived_before(const LiveLeg& leg) const;
+  // As they came in. `announced`: what that tells of those that seemed to be early.
+  void restore_arrival(Announced announced);
 
-  // Whether all segments in their place are announced: decided by the first copy of one that seemed
-  // to be early.
-  enum class Announced : std::uint8_t { not_known, all, some };
   // What is known of the socket, whatever lies in it.
   struct Order {
     Announced announced = Announced::not_known;
@@ -95,6 +108,7 @@ class ByteQueue {
 
   // A segment that was not announced was acknowledged at once by a packet of that length, ...
   void answered_early(std::uint32_t len);
+  void answered_early_without_ranges(std::uint32_t len);
   // ... the one that was announced last, behind that.
   void answered(std::uint32_t len);
   // Where nothing is announced: that others wait tells no order, but that it is none.
@@ -130,7 +144,8 @@ class ByteQueue {
   void name(LiveLeg& leg, std::vector<LiveLeg*>& read);
   void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);
   bool comes_before_its_overtaker(std::size_t at) const;
-  void restore_arrival();
+  bool overtaker_is_behind_front() const;
+  void sort_by_arrival();
   template <class Which>
   void behind_front_have_been_read(std::vector<LiveLeg*>& read, Which which);
   void front_is_first(std::vector<LiveLeg*>& read);

@@ -206,6 +206,14 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   socket.datagrams.push(leg);
 }
 
+// But for ranges both directions have the same headers.
+bool Delivery::has_no_ranges(const Answer& answer, const Socket& socket) {
+  if (socket.bytes.empty()) return false;
+  const LiveLeg* received = socket.bytes.at(socket.bytes.size() - 1).leg.get();
+  return received != nullptr &&
+         has_only(answer.len, received->rx.stack_len - received->rx.data_len);
+}
+
 // Only now: where nothing waits, tcp_rcv_established() answers before it announces.
 void Delivery::tell_answer(const Answer& answer) {
   openers_.answered(answer.socket, answer.len);
@@ -214,7 +222,8 @@ void Delivery::tell_answer(const Answer& answer) {
   if (answer.announced) {
     socket->bytes.answered(answer.len);
   } else if (sees_ready_) {
-    socket->bytes.answered_early(answer.len);
+    has_no_ranges(answer, *socket) ? socket->bytes.answered_early_without_ranges(answer.len)
+                                   : socket->bytes.answered_early(answer.len);
   } else {
     socket->bytes.answered_unannounced(answer.len);
   }

@@ -30,6 +30,12 @@ inline bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
   data_len = whole_data_len(received_len, data_len);
   return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;
 }
+// A packet of that length, as a device is given it, has these IP and TCP headers and nothing else:
+// behind an Ethernet header, or none.
+inline bool has_only(std::uint32_t sent_len, std::uint32_t headers) {
+  constexpr std::uint32_t kEthernetHeader = 14;
+  return sent_len == headers || sent_len == headers + kEthernetHeader;
+}
 // So long a packet, and so much data: nothing else is in it.
 inline bool are_one(std::uint32_t received_len, std::uint32_t data_len) {
   return received_len >= data_len && are_headers(received_len - data_len) &&

@@ -44,6 +44,7 @@ void write_messages(CallLog& log, const Fd& fd, unsigned seed) {
 struct Reader {
   const char* name;
   std::vector<int> flags;
+  int low_water = 1;  // SO_RCVLOWAT
 };
 
 void read_all(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
@@ -114,7 +115,8 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
   const std::vector<Reader> readers{{"reads", {0}},
                                     {"waits for all", {MSG_WAITALL}},
                                     {"peeks", {MSG_PEEK, 0}},
-                                    {"throws away", {MSG_TRUNC, 0, 0}}};
+                                    {"throws away", {MSG_TRUNC, 0, 0}},
+                                    {"waits for much", {0}, 10'000}};
   const VethEnds ends;
   constexpr unsigned kTries = 12, kRounds = 4;
   unsigned rounds = 0;
@@ -125,6 +127,7 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
     for (std::size_t i = 0; i < readers.size(); ++i) {
       connections.push_back(connect(ends.client, ends.server));
       set_option(connections.back().server, SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20);
+      set_option(connections.back().server, SOL_SOCKET, SO_RCVLOWAT, readers[i].low_water);
     }
     for (unsigned i = 0; i < readers.size(); ++i) {
       const auto run = [](auto work) {

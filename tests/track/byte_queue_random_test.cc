@@ -19,7 +19,7 @@ class Kernel {
  public:
   explicit Kernel(std::vector<std::uint32_t> sizes) : sizes_(std::move(sizes)) {}
 
-  // tcp_data_queue(). True when it is announced.
+  // tcp_data_queue(). True when it came in its place.
   bool receive(std::size_t segment, std::mt19937& random) {
     if (segment != next_) {
       aside_.insert(segment);
@@ -30,6 +30,7 @@ class Kernel {
     return true;
   }
   bool empty() const { return skbs_.empty(); }
+  std::uint64_t unread() const { return unread_; }
   // How many pieces of the stream lie aside.
   std::uint32_t ranges() const {
     std::uint32_t ranges = 0;
@@ -58,6 +59,7 @@ class Kernel {
       const std::uint32_t taken = std::min(left, most - copy.bytes);
       copy.bytes += taken;
       left -= taken;
+      unread_ -= taken;
       if (left > 0) break;
       copy.read.push_back(segment);
       skb.left.pop_front();
@@ -75,12 +77,14 @@ class Kernel {
     const bool coalesced = !skbs_.empty() && random() % 2 == 0;
     if (!coalesced) skbs_.push_back({segment, {}});
     skbs_.back().left.emplace_back(segment, sizes_[segment]);
+    unread_ += sizes_[segment];
   }
 
   std::vector<std::uint32_t> sizes_;
   std::deque<Skb> skbs_;
   std::set<std::size_t> aside_;
   std::size_t next_ = 0;
+  std::uint64_t unread_ = 0;
 };
 
 struct Judged {
@@ -116,7 +120,11 @@ class RandomStream : public ByteQueueScript {
       early(segment, sizes[segment]);
       const bool waited = kernel.ranges() > 0;
       const bool in_place = kernel.receive(segment, random);
-      if (in_place && announces) queue.announce(leg(segment), 0);
+      const bool announced = in_place && kernel.unread() >= low_water;  // tcp_data_ready()
+      if (announced && announces) queue.announce(leg(segment), 0);
+      if (in_place && !announced && answers && random() % 8 == 0) {
+        queue.answered_early_without_ranges(answer(0));
+      }
       if (in_place) at_once = 0;
       const std::uint32_t ranges = kernel.ranges();
       const bool answered = ranges == 0 ? waited || !announces : ++at_once <= 3;
@@ -160,6 +168,7 @@ class RandomStream : public ByteQueueScript {
   bool announces = true;
   bool answers = false;
   bool prunes = false;
+  std::uint64_t low_water = 0;
 
   static std::vector<std::size_t> in_order(std::size_t segments) {
     std::vector<std::size_t> order(segments);
@@ -173,6 +182,21 @@ TEST_F(RandomStream, in_order_all_are_right) {
   const Judged judged = judge(in_order(kSegments), 0, 3, random);
   EXPECT_EQ(judged.right, kSegments);
   EXPECT_FALSE(queue.disordered());
+}
+
+// It seems to be out of order until a copy tells, or an answer does sooner.
+TEST_F(RandomStream, with_a_low_water_mark_all_is_in_order) {
+  for (const bool has_answers : {false, true}) {
+    for (const unsigned slowness : {2U, 3U, 20U}) {
+      std::mt19937 random(slowness);
+      begin_anew();
+      answers = has_answers;
+      low_water = 5'000;
+      const Judged judged = judge(in_order(kSegments), 700, slowness, random);
+      EXPECT_EQ(judged.wrong_exact, 0U) << "slow " << slowness;
+      EXPECT_GE(judged.right, kSegments - (has_answers ? 0 : 20)) << "slow " << slowness;
+    }
+  }
 }
 
 // Every fifth waits until three others have passed it: one hole at a time.

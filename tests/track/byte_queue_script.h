@@ -42,6 +42,10 @@ class ByteQueueScript : public ::testing::Test {
     early(number, bytes);
     queue.answered_early(answer(ranges));
   }
+  void early_without_ranges(std::size_t number, std::uint32_t bytes) {
+    early(number, bytes);
+    queue.answered_early_without_ranges(answer(0));
+  }
   void in_place(std::size_t number, std::uint32_t bytes, std::uint32_t ranges) {
     in_place(number, bytes);
     if (queue.asks_for_answers()) queue.answered(answer(ranges));

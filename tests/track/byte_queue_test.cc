@@ -214,6 +214,50 @@ TEST_F(ByteQueueTest, with_a_low_water_mark_the_order_is_that_of_arrival) {
   EXPECT_TRUE(exact(3) && exact(4) && exact(5));
 }
 
+// The same, and 1 is acknowledged at once, without a range. All is coalesced with 0: no copy tells.
+TEST_F(ByteQueueTest, an_answer_without_ranges_tells_of_a_low_water_mark) {
+  in_place(0, 100);
+  EXPECT_THAT(copy(0, 40), IsEmpty());
+  early_without_ranges(1, 100);
+  early(2, 100);
+  in_place(3, 100);
+  EXPECT_THAT(copy(0, 60 + 150), ElementsAre(0, 1));
+  EXPECT_THAT(copy(0, 150), ElementsAre(2, 3));
+  EXPECT_FALSE(exact(1) || exact(2) || exact(3)) << "without SACK 1 may be early";
+  early(4, 100);
+  in_place(5, 100);
+  EXPECT_THAT(copy(4, 100), ElementsAre(4)) << "no copy could have named it then";
+  EXPECT_FALSE(queue.disordered());
+  early(6, 100);
+  in_place(7, 100);
+  EXPECT_THAT(copy(5, 100), ElementsAre(5));
+  EXPECT_THAT(copy(6, 200), ElementsAre(6, 7));
+  EXPECT_TRUE(exact(6) && exact(7));
+}
+
+TEST_F(ByteQueueTest, an_answer_without_ranges_tells_of_what_seemed_to_be_early_before) {
+  in_place(0, 100);
+  early(1, 100);
+  in_place(2, 100);
+  early_without_ranges(3, 100);
+  EXPECT_THAT(copy(0, 200), ElementsAre(0, 1));
+  EXPECT_THAT(copy(0, 200), ElementsAre(2, 3));
+}
+
+// 2 came too early, and SACK is not in use.
+TEST_F(ByteQueueTest, an_answer_without_ranges_misleads_until_a_copy_comes) {
+  in_place(0, 100);
+  EXPECT_THAT(copy(0, 100), ElementsAre(0));
+  early_without_ranges(2, 100);
+  in_place(1, 100);
+  EXPECT_THAT(copy(1, 100), ElementsAre(1));
+  EXPECT_THAT(copy(2, 100), ElementsAre(2));
+  in_place(3, 100);
+  early_without_ranges(5, 100);
+  in_place(4, 100);
+  EXPECT_THAT(copy(3, 300), ElementsAre(3, 4, 5));
+}
+
 // Once a copy has named one that had been overtaken in its new place, early ones are early.
 TEST_F(ByteQueueTest, what_copies_have_shown_of_a_socket_stays) {
   in_place(0, 100);

@@ -136,5 +136,27 @@ TEST_F(EarlySegments, say_nothing_of_their_sockets_next_connection) {
   EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 1U);
 }
 
+// With SO_RCVLOWAT one in its place is not announced either. On a device with an Ethernet header
+// and on one without.
+struct Answer {
+  std::uint32_t len;
+  bool has_ranges;
+};
+class AnswerToAnUnannounced : public EarlySegments, public ::testing::WithParamInterface<Answer> {};
+
+TEST_P(AnswerToAnUnannounced, tells_whether_it_is_early_by_the_length_of_its_headers) {
+  in_place(100, 1);
+  early(110, 2);
+  answer(at(115), GetParam().len);
+  in_place(120, 3);
+  for (Nanoseconds call = 200; call <= 400; call += 100) read(call, skb(1), 100);
+  tracker.finish();
+  EXPECT_EQ(call_of(2), GetParam().has_ranges ? 400U : 300U);
+  EXPECT_EQ(call_of(4), GetParam().has_ranges ? 300U : 400U) << "3";
+}
+INSTANTIATE_TEST_SUITE_P(Lengths, AnswerToAnUnannounced,
+                         ::testing::Values(Answer{66, false}, Answer{78, true}, Answer{52, false},
+                                           Answer{64, true}));
+
 }  // namespace
 }  // namespace skbtrail::test

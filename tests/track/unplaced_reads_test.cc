@@ -209,6 +209,68 @@ TEST_F(UnplacedReads, that_took_too_little_tell_that_the_order_is_another) {
   EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 1U);
 }
 
+// 4 is not announced: it is too early, or there is SO_RCVLOWAT. 5 is.
+struct UnplacedReadsInDoubt : UnplacedReads {
+  void SetUp() override {
+    UnplacedReads::SetUp();
+    stack(400, skb(4), 100);
+    tracker.on(at(401), probe(skb(4), 100));
+    arrive(450, skb(5), 100);
+  }
+};
+
+// 4 is read before 5: nobody can have taken that.
+TEST_F(UnplacedReadsInDoubt, tell_that_what_was_not_announced_is_in_its_place) {
+  read(500, kUnknown, 100);
+  read(600, kUnknown, 200);
+  read(700, skb(4), 100);
+  read(800, skb(5), 100);
+  expect_read(1, 510, 530);
+  expect_read(2, 610, 630);
+  expect_read(3, 610, 630);
+  expect_read(4, 710, 730);
+  expect_read(5, 810, 830);
+  tracker.finish();
+  EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 0U);
+}
+
+// 5 is read before 4: it follows on 3.
+TEST_F(UnplacedReadsInDoubt, tell_that_what_was_not_announced_is_too_early) {
+  read(500, kUnknown, 100);
+  read(600, kUnknown, 200);
+  read(700, skb(5), 100);
+  read(800, skb(4), 100);
+  expect_read(2, 610, 630);
+  expect_read(3, 610, 630);
+  expect_read(5, 710, 730);
+  expect_read(4, 810, 830);
+  tracker.finish();
+  EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 1U);
+}
+
+// Before 4 lay 300 bytes, and 100 from before the gap, or, if it is too early, 400.
+TEST_F(UnplacedReadsInDoubt, are_guessed_where_it_could_be_either) {
+  read(500, kUnknown, 150);
+  read(600, kUnknown, 250);
+  read(700, skb(4), 100);
+  expect_guess(1, 610);
+  expect_guess(2, 610);
+  expect_guess(3, 610);
+  read(800, skb(5), 100);
+  EXPECT_EQ(time(leg(4), Stage::copy), 710U);
+  EXPECT_EQ(time(leg(5), Stage::copy), 810U);
+}
+
+TEST_F(UnplacedReadsInDoubt, say_nothing_of_what_comes_behind_the_one_that_is_named) {
+  read(500, kUnknown, 200);
+  read(600, skb(3), 100);
+  expect_read(1, 510, 530);
+  expect_read(2, 510, 530);
+  read(700, skb(3), 100);
+  EXPECT_EQ(time(leg(5), Stage::copy), 710U) << "coalesced with 3, and 4 is too early";
+  EXPECT_EQ(leg(5).confidence, Confidence::inferred);
+}
+
 // CPU 0 loses events from 400 to 900.
 struct WhileACpuLosesEvents : DeliveryScript {
   void SetUp() override {
