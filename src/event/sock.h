@@ -19,6 +19,9 @@ inline constexpr std::uint32_t kMsgOob = 0x1;
 inline constexpr std::uint32_t kMsgPeek = 0x2;
 inline constexpr std::uint32_t kMsgTrunc = 0x20;
 inline constexpr std::uint32_t kMsgErrQueue = 0x2000;
+// What has been received stays where it is; what is read of the error queue is something that was
+// sent, with its time stamps (ip_recv_error(), net/ipv4/ip_sockglue.c).
+inline constexpr std::uint32_t kTakesNothing = kMsgPeek | kMsgErrQueue;
 
 inline bool is_inet(std::uint16_t family) {
   return family == kFamilyInet || family == kFamilyInet6;

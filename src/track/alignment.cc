@@ -1,6 +1,5 @@
 #include "track/alignment.h"
 
-#include <cerrno>
 #include <utility>
 
 namespace skbtrail::track {
@@ -56,21 +55,50 @@ void Alignment::wait(Socket& socket, Task& task, const Taking& taking, std::uint
 // What came before the one that is read next was taken by the last of the reads, or that has come
 // too early.
 void Alignment::place_before(Socket& socket, const LiveLeg& named, bool is_certain) {
+  const std::uint64_t bytes = socket.bytes.bytes_before(named);
+  if (socket.unplaced.bytes() < bytes) return guess(socket);
+  place(socket, *socket.bytes.before(named), bytes, is_certain);
+}
+
+// All that has come in its place has been read, then: by the last of the reads, or in the gap. What
+// came too early, or since then, would still be there.
+void Alignment::held_no_bytes(Socket& socket, Nanoseconds time) {
+  ByteQueue& bytes = socket.bytes;
+  if (bytes.aligned() || bytes.disordered() || socket.unplaced.has_after(time)) return;
+  std::uint64_t held = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const QueuedBytes& queued = bytes.at(i);
+    const LiveLeg* leg = queued.leg.get();
+    const bool is_later = leg != nullptr && leg->stages[Stage::proto] > time;
+    if (queued.place != QueuedBytes::Place::in_order || is_later) return;
+    held += queued.bytes;
+  }
+  if (held <= socket.unplaced.bytes()) {
+    place(socket, bytes.size(), held, /*is_certain=*/true);
+  } else {
+    forget(socket);
+    for (; !bytes.empty(); bytes.pop()) {
+      LiveLeg* leg = bytes.at(0).leg.get();
+      if (leg != nullptr) legs_.close(*leg, Outcome::unknown, UnknownCause::gap);
+    }
+  }
+  bytes.begin_here();
+}
+
+// The last of the reads took the first `number` of what is in the queue, of so many bytes.
+void Alignment::place(Socket& socket, std::size_t number, std::uint64_t bytes, bool is_certain) {
   UnplacedReads& reads = socket.unplaced;
-  const std::size_t number = *socket.bytes.before(named);
-  std::uint64_t behind = socket.bytes.bytes_before(named);  // and behind what is looked at
-  if (reads.bytes() < behind) return guess(socket);
   waiting_ -= reads.size();
-  while (!reads.empty() && reads.bytes() - reads.front().bytes >= behind) {
+  while (!reads.empty() && reads.bytes() - reads.front().bytes >= bytes) {
     counters_.count_unmatched(reads.front().bytes);
     reads.pop();
   }
-  if (reads.bytes() > behind) counters_.count_unmatched(reads.bytes() - behind);
+  if (reads.bytes() > bytes) counters_.count_unmatched(reads.bytes() - bytes);
   for (std::size_t i = 0; i < number; ++i) {
-    const QueuedBytes& bytes = socket.bytes.at(i);
-    behind -= bytes.bytes;
-    while (reads.bytes() - reads.front().bytes > behind) reads.pop();
-    LiveLeg* leg = bytes.leg.get();
+    const QueuedBytes& queued = socket.bytes.at(i);
+    bytes -= queued.bytes;
+    while (reads.bytes() - reads.front().bytes > bytes) reads.pop();
+    LiveLeg* leg = queued.leg.get();
     if (leg == nullptr) continue;
     if (!is_certain) {
       leg->infer();
@@ -82,31 +110,23 @@ void Alignment::place_before(Socket& socket, const LiveLeg& named, bool is_certa
   socket.bytes.begin_behind(number);
 }
 
-void Alignment::takes_none(Socket& socket, const Task& task, const SockRecvLength& event) {
-  if (event.ret >= 0) {
-    drained_by_sleeper(socket, task);
-  } else if (event.ret == -EAGAIN && task.in_call) {
-    drained(socket, task.call_entered);
-  }
-}
-
 // Who sleeps until a datagram comes has found none in the socket, by whatever call it waits: with
 // epoll's edges it must have read all of them. That one has woken it tells that it slept for this.
-void Alignment::drained_by_sleeper(Socket& socket, const Task& task) {
+void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
   if (!waits(task.sleep.slept_in)) return;
   const Nanoseconds slept_at = task.sleep.slept_at;
   if (socket.unplaced.last_is(task.pid, slept_at)) return;  // it told then
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const LiveLeg* leg = socket.datagrams.at(i).get();
     if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
-    if (leg->rx.woken == task.pid) drained(socket, slept_at);
+    if (leg->rx.woken == task.pid) held_no_datagram(socket, slept_at);
     return;
   }
 }
 
 // At that time there was no datagram in it. As many of the last reads before that as have come
 // since the gap took those; all others are read one by one.
-void Alignment::drained(Socket& socket, Nanoseconds time) {
+void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
   if (std::exchange(socket.drained, true)) return;
   UnplacedReads& reads = socket.unplaced;
   waiting_ -= reads.size();

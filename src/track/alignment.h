@@ -2,9 +2,10 @@
 //
 // Until that is known its reads wait (track/unplaced_reads.h). Of a stream the first copy that
 // names a packet tells: what came before that one has been read by the last of those that wait, and
-// they are given out backwards. Of datagrams, behind a gap, it is told by a moment at which the
-// socket held none: by a call that found none, or one that slept until a datagram came. Where
-// nothing will tell any more, it is a guess, marked as one: as if nothing had been there.
+// they are given out backwards; so does a call that found nothing to read. Of datagrams, behind a
+// gap, it is told by a moment at which the socket held none: by such a call, or one that slept
+// until a datagram came. Where nothing will tell any more, it is a guess, marked as one: as if
+// nothing had been there.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,6 @@
 #include <vector>
 
 #include "event/skb.h"
-#include "event/sock.h"
 #include "track/delivery_counters.h"
 #include "track/leg_table.h"
 #include "track/reads.h"
@@ -34,14 +34,18 @@ class Alignment {
   // Of a stream that is not aligned: whether the copy can be taken from the front of its queue now.
   // Else it waits.
   [[gnu::noinline]] bool begins_with(Socket& socket, Task& task, const PendingCopy& copy);
+  // At that time a stream's socket held nothing.
+  [[gnu::noinline]] void held_no_bytes(Socket& socket, Nanoseconds time);
   // Whether the task, which takes a datagram now, takes the oldest.
   bool is_oldest_next(Socket& socket, const Task& task) {
     if (legs_.gaps() == 0 || socket.drained) return true;
-    drained_by_sleeper(socket, task);
+    may_have_slept_for(socket, task);
     return socket.drained;
   }
-  // Behind a gap: a call that takes no datagram finds none, or has a look at one.
-  [[gnu::noinline]] void takes_none(Socket& socket, const Task& task, const SockRecvLength& event);
+  // Behind a gap: the socket held no datagram then. The task has a look at one: before it slept for
+  // that there was none.
+  [[gnu::noinline]] void held_no_datagram(Socket& socket, Nanoseconds time);
+  [[gnu::noinline]] void may_have_slept_for(Socket& socket, const Task& task);
 
   // Bytes were taken, or one datagram; `skb`: that was copied from, if a copy told of them.
   [[gnu::noinline]] void wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
@@ -54,8 +58,7 @@ class Alignment {
  private:
   bool settle_order(Socket& socket, const LiveLeg& named) const;
   void place_before(Socket& socket, const LiveLeg& named, bool is_certain);
-  [[gnu::noinline]] void drained_by_sleeper(Socket& socket, const Task& task);
-  void drained(Socket& socket, Nanoseconds time);
+  void place(Socket& socket, std::size_t number, std::uint64_t bytes, bool is_certain);
   void deliver(const Socket& socket, LiveLeg& leg, const UnplacedRead& read);
 
   LegTable& legs_;

@@ -271,6 +271,7 @@ std::uint64_t ByteQueue::bytes_arrived_before(const LiveLeg& leg) const {
 
 void ByteQueue::begin_behind(std::size_t number) {
   for (; number > 0; --number) pop();
+  if (items_.empty()) return;
   QueuedBytes& front = items_.front();  // what had been taken of it was from before the capture
   unread_ += front.arrived - front.bytes;
   front.bytes = front.arrived;

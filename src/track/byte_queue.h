@@ -69,6 +69,8 @@ class ByteQueue {
   // While it is not aligned: so many have been read, and nothing of the next one, which a copy
   // names.
   void begin_behind(std::size_t number);
+  // What is in it is read from the first byte on.
+  void begin_here() { aligned_ = true; }
   // Bytes are read in another order than they came in.
   bool disordered() const { return order_.disordered; }
   // They may only seem to be: not all that came in their place may have been announced.

@@ -371,11 +371,11 @@ void Delivery::forget_peeked(Task& task) {
 void Delivery::recv_length(const EventHeader& header, const SockRecvLength& event) {
   reads_.sockets_are_told();
   Task& task = this->task(header);
-  const bool peeked = (event.flags & kMsgPeek) != 0;
-  if (peeked || event.ret < 0) {
-    if (peeked) forget_peeked(task);
-    if (legs_.gaps() > 0 && inet_protocol(event) == kProtocolUdp) [[unlikely]]
-      alignment_.takes_none(socket(Sockets::key(event.sk)), task, event);
+  const bool takes_nothing = (event.flags & kTakesNothing) != 0;
+  if (takes_nothing || event.ret < 0) {
+    if (takes_nothing) forget_peeked(task);
+    if (legs_.gaps() > 0) [[unlikely]]
+      looks(task, event);
     task.datagram_freed = false;
     return;
   }
@@ -398,6 +398,22 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   if (discards && stream) [[unlikely]]
     discard(task, header, event, copied);
   if (!task.in_call) reads_.returned(task, 0);
+}
+
+// A call that takes nothing may tell that there is nothing. Who peeks may do so behind what there
+// is (SO_PEEK_OFF), and errors and urgent data lie beside it.
+void Delivery::looks(const Task& task, const SockRecvLength& event) {
+  const std::uint16_t protocol = inet_protocol(event);
+  if ((event.flags & (kMsgErrQueue | kMsgOob)) != 0) return;
+  const bool peeks = (event.flags & kMsgPeek) != 0;
+  const bool finds_none = event.ret == -EAGAIN && task.in_call && !peeks;
+  const std::uint64_t key = Sockets::key(event.sk);
+  if (protocol == kProtocolUdp) {
+    if (event.ret >= 0) alignment_.may_have_slept_for(socket(key), task);
+    if (finds_none) alignment_.held_no_datagram(socket(key), task.call_entered);
+  } else if (protocol == kProtocolTcp && finds_none) {
+    alignment_.held_no_bytes(socket(key), task.call_entered);
+  }
 }
 
 // Of a datagram MSG_TRUNC only tells the length. Urgent data (tcp_recv_urg()) and errors lie beside
@@ -646,6 +662,9 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   if ((is_splice(task.call) || task.discarding) && ret > 0 && task.adjusted_socket != 0) {
     take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
   }
+  // tcp_read_sock() adjusts what it found empty, too (net/ipv4/tcp.c, 5.4 to 6.18).
+  if (ret == -EAGAIN && task.adjusted_socket != 0 && is_splice(task.call)) [[unlikely]]
+    alignment_.held_no_bytes(socket(task.adjusted_socket), task.adjusted.time);
   if (!reads_.sockets_told() && !task.sent.empty() && is_read(task.call)) name_acks(task);
   if (!task.read.empty()) reads_.returned(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);

@@ -55,7 +55,7 @@ namespace skbtrail::track {
 struct EnteredCall {
   std::int64_t nr = 0;
   std::string_view name;  // "?" when nobody knows it
-  bool peeks = false;     // MSG_PEEK
+  bool peeks = false;     // takes nothing of what was received: kTakesNothing
   bool discards = false;  // MSG_TRUNC, where it returns how many bytes
   bool raw = false;       // by raw_syscalls, not by an event of its own
 };
@@ -172,6 +172,7 @@ class Delivery {
   [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   bool was_read_unplaced(const LiveLeg& leg);
+  [[gnu::noinline]] void looks(const Task& task, const SockRecvLength& event);
   [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                                  std::uint64_t copied);
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,

@@ -23,7 +23,7 @@ bool receives(std::string_view call) {
 // What matters of them here; 0 of all other calls.
 std::uint64_t receive_flags(const SysEnter& event) {
   const std::uint64_t flags = event.flags.value_or(0);
-  return (flags & (kMsgPeek | kMsgTrunc)) != 0 && receives(event.family_member) ? flags : 0;
+  return (flags & (kTakesNothing | kMsgTrunc)) != 0 && receives(event.family_member) ? flags : 0;
 }
 
 // The same of a call whose arguments have no names.
@@ -37,7 +37,7 @@ std::uint64_t receive_flags(std::string_view call, const RawSysEnter& event) {
 EnteredCall entered(std::int64_t nr, std::string_view name, std::uint64_t flags, bool raw) {
   // What recvmmsg() returns are no bytes.
   const bool discards = (flags & kMsgTrunc) != 0 && name != "recvmmsg";
-  return {nr, name, (flags & kMsgPeek) != 0, discards, raw};
+  return {nr, name, (flags & kTakesNothing) != 0, discards, raw};
 }
 
 template <class... Events>

@@ -44,6 +44,7 @@ class UnplacedReads {
     const UnplacedRead& last = reads_.at(size() - 1);
     return last.pid == pid && last.time > time;
   }
+  bool has_after(Nanoseconds time) const { return !empty() && reads_.at(size() - 1).time > time; }
   void returned(Pid pid, Nanoseconds time);
   // How many were before that.
   std::size_t count_before(Nanoseconds time) const;

@@ -5,9 +5,12 @@
 // that is not marked must be right. Which bytes of the stream it brought its length tells: each
 // message has its own, and is sent by a call of its own, within which the packet was sent. What was
 // joined or split on the way has another length, or was sent later, and is not judged.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -40,14 +43,43 @@ void write_messages(CallLog& log, const Fd& fd, unsigned seed) {
   shutdown(fd.get(), SHUT_WR);
 }
 
+// As proxies do it: splice() until it finds nothing, then poll().
+void splice_all(CallLog& log, const Fd& fd, unsigned seed) {
+  std::mt19937 random(seed);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  const Fd out(ends[0]), in(ends[1]);
+  fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+  std::vector<char> bytes(20'000);
+  while (true) {
+    const std::size_t most = 1 + random() % bytes.size();
+    bool is_empty = false;
+    const std::int64_t ret = log("splice", true, [&] {
+      const std::int64_t spliced = splice(fd.get(), nullptr, in.get(), nullptr, most, 0);
+      is_empty = spliced < 0 && errno == EAGAIN;
+      return is_empty ? 0 : spliced;
+    });
+    if (is_empty) {
+      pollfd ready{fd.get(), POLLIN, 0};
+      log.other("poll", [&] { return poll(&ready, 1, 20'000); });
+    } else if (ret == 0) {
+      return;
+    }
+    while (read(out.get(), bytes.data(), bytes.size()) > 0) continue;
+    if (random() % 3 == 0) nap(random() % 500);
+  }
+}
+
 // How a task reads its stream: recv() of any length with these flags, each time one of them.
 struct Reader {
   const char* name;
   std::vector<int> flags;
   int low_water = 1;  // SO_RCVLOWAT
+  bool splices = false;
 };
 
 void read_all(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
+  if (reader.splices) return splice_all(log, fd, seed);
   std::mt19937 random(seed);
   std::vector<char> bytes(20'000);
   while (true) {
@@ -116,7 +148,8 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
                                     {"waits for all", {MSG_WAITALL}},
                                     {"peeks", {MSG_PEEK, 0}},
                                     {"throws away", {MSG_TRUNC, 0, 0}},
-                                    {"waits for much", {0}, 10'000}};
+                                    {"waits for much", {0}, 10'000},
+                                    {"splices", {}, 1, true}};
   const VethEnds ends;
   constexpr unsigned kTries = 12, kRounds = 4;
   unsigned rounds = 0;

@@ -1,6 +1,8 @@
 // What is read of a socket that may hold bytes from before the capture, or from a gap; and in one.
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "track/delivery_script.h"
 
 namespace skbtrail::test {
@@ -207,6 +209,88 @@ TEST_F(UnplacedReads, that_took_too_little_tell_that_the_order_is_another) {
   EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 0U);
   tracker.finish();
   EXPECT_EQ(tracker.delivery_counters().disordered_sockets, 1U);
+}
+
+// A call that finds nothing in the socket: the reads before it took all that had come.
+struct UnplacedReadsBeforeNothing : UnplacedReads {
+  void find_nothing(Nanoseconds time, std::uint32_t flags = 0) {
+    enter(time);
+    recv_length(time + 10, -EAGAIN, kTcp, flags);
+    exit(time + 20, -EAGAIN);
+  }
+  // 4 is thrown away: no copy tells, so its reads do not wait.
+  void expect_aligned(bool is) {
+    arrive(2000, skb(4), 100);
+    discard(2100, 100);
+    EXPECT_EQ(leg(4).crossed_loss, !is);
+    EXPECT_EQ(time(leg(4), Stage::copy) == 2110, is);
+  }
+};
+
+TEST_F(UnplacedReadsBeforeNothing, took_all_that_had_come) {
+  read(500, kUnknown, 150);
+  read(600, kUnknown, 199);
+  read(700, kUnknown, 1);
+  find_nothing(800);
+  expect_read(1, 510, 530);
+  expect_read(2, 610, 630);
+  expect_read(3, 710, 730);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).confidence, Confidence::exact);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 50U);
+  expect_aligned(true);
+}
+
+TEST_F(UnplacedReadsBeforeNothing, took_too_little_if_others_were_lost) {
+  read(500, kUnknown, 250);
+  find_nothing(800);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).cause, UnknownCause::gap);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 250U);
+  expect_aligned(true);
+}
+
+// A segment may have come while the call found nothing, or behind it.
+TEST_F(UnplacedReadsBeforeNothing, may_have_had_no_time_for_the_last) {
+  read(500, kUnknown, 300);
+  enter(800);
+  arrive(805, skb(5), 100);
+  recv_length(810, -EAGAIN);
+  exit(820, -EAGAIN);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+TEST_F(UnplacedReadsBeforeNothing, may_not_have_had_what_came_too_early) {
+  read(500, kUnknown, 300);
+  stack(700, skb(5), 100);
+  tracker.on(at(701), probe(skb(5), 100));
+  find_nothing(800);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// Who looks behind what there is, or beside it, or fails for another reason, tells nothing.
+TEST_F(UnplacedReadsBeforeNothing, are_told_by_nothing_else) {
+  read(500, kUnknown, 300);
+  for (const std::uint32_t flags : {kMsgPeek, kMsgErrQueue, kMsgOob}) find_nothing(800, flags);
+  enter(900);
+  recv_length(910, -EINTR);
+  exit(920, -EINTR);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// splice() names its socket where it has found nothing, too.
+TEST_F(UnplacedReadsBeforeNothing, are_guessed_before_a_splice_finds_nothing) {
+  const auto splice = [this](Nanoseconds at, std::int32_t ret) {
+    enter(at, "splice");
+    tracker.on(reader(at + 10), TcpRcvSpaceAdjust{kSocket, 0});
+    exit(at + 20, ret);
+  };
+  splice(500, 250);
+  expect_guess(1, 510);
+  splice(700, -EAGAIN);
+  EXPECT_EQ(leg(3).cause, UnknownCause::gap);
+  arrive(800, skb(4), 100);
+  splice(900, 100);
+  expect_read(4, 910, 920);
+  EXPECT_EQ(leg(4).confidence, Confidence::socket);
 }
 
 // 4 is not announced: it is too early, or there is SO_RCVLOWAT. 5 is.
