@@ -84,7 +84,7 @@ void Delivery::forget_order(Socket& socket) {
 }
 
 void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
-  if (cause != UnknownCause::gap) alignment_.guess(socket);
+  cause == UnknownCause::gap ? alignment_.forget(socket) : alignment_.guess(socket);
   const auto forget = [&](const LegRef& ref) {
     LiveLeg* leg = ref.get();
     if (leg == nullptr || leg->rx.delivered) return;
@@ -96,7 +96,6 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
   socket.drained = false;
   for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
   socket.early_reads.clear();
-  alignment_.forget(socket);
 }
 
 // ------------------------------------------------------------------------------ into the socket

@@ -158,6 +158,8 @@ TEST_F(DatagramsBehindAGap, are_unknown_when_events_are_lost_again) {
   find_none(700);
   EXPECT_EQ(leg(1).cause, UnknownCause::gap);
   expect_read(4, 600);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
 }
 
 }  // namespace

@@ -138,6 +138,27 @@ TEST_F(Mptcp, bytes_taken_by_a_copy_that_names_another_skb_are_inferred) {
 }
 
 // mptcp_data_ready() says nothing while the socket's buffer is full: the reader moves it then.
+// Behind a gap, that is: they lie in one skb with what came before it, and 3 in its own.
+TEST_F(Mptcp, what_was_read_before_one_that_is_named_is_inferred) {
+  tracker.on_loss({0, 10, 20, 5});
+  arrive(100, 1, kFirst, 50);
+  announce(at(103));
+  arrive(110, 2, kSecond, 60);
+  announce(at(113));
+  arrive(120, 3, kFirst, 70);
+  announce(at(123));
+  softirq_exit(140);
+  read(200, 9, 110);
+  EXPECT_TRUE(packets.packets.empty());
+  read(300, 3, 70);
+  ASSERT_EQ(packets.packets.size(), 3U);
+  for (const std::uint64_t id : {1U, 2U}) {
+    EXPECT_EQ(leg(id).stages[Stage::copy], 201U);
+    EXPECT_EQ(leg(id).confidence, track::Confidence::inferred);
+  }
+  EXPECT_EQ(leg(3).confidence, track::Confidence::exact);
+}
+
 TEST_F(Mptcp, what_its_socket_has_not_announced_is_read_too) {
   softirq(90);
   arrive(100, 1, kFirst, 50);
