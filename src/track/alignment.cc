@@ -66,7 +66,7 @@ void Alignment::held_no_bytes(Socket& socket, Nanoseconds time) {
   ByteQueue& bytes = socket.bytes;
   if (bytes.aligned() || bytes.disordered() || socket.unplaced.has_after(time)) return;
   std::uint64_t held = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
+  for (std::size_t i = bytes.size(); i-- > 0;) {  // the latest first: most often it is too late
     const QueuedBytes& queued = bytes.at(i);
     const LiveLeg* leg = queued.leg.get();
     const bool is_later = leg != nullptr && leg->stages[Stage::proto] > time;
@@ -124,19 +124,22 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
   }
 }
 
-// At that time there was no datagram in it. As many of the last reads before that as have come
-// since the gap took those; all others are read one by one.
+// As many of the last reads before that as have come since the gap took those; all others are read
+// one by one. One that was on its way then may have been in it, and read, before it was announced.
 void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
-  if (std::exchange(socket.drained, true)) return;
-  UnplacedReads& reads = socket.unplaced;
-  waiting_ -= reads.size();
-  std::size_t before = reads.count_before(time);
+  if (socket.drained) return;
   std::size_t came = 0;
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const LiveLeg* leg = socket.datagrams.at(i).get();
     if (leg == nullptr || leg->rx.delivered) continue;
-    if (leg->stages[Stage::ready] < time) ++came;
+    const bool was_ready = leg->stages[Stage::ready] < time;
+    if (leg->stages[Stage::stack] < time && !was_ready) return;
+    if (was_ready) ++came;
   }
+  socket.drained = true;
+  UnplacedReads& reads = socket.unplaced;
+  waiting_ -= reads.size();
+  std::size_t before = reads.count_before(time);
   for (; before > came; --before, reads.pop()) ++counters_.unmatched_datagrams;
   for (; came > before; --came) {
     legs_.close(*socket.oldest_unread(), Outcome::unknown, UnknownCause::gap);
@@ -177,7 +180,7 @@ void Alignment::guess(Socket& socket) {
 void Alignment::forget(Socket& socket) {
   waiting_ -= socket.unplaced.size();
   for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
-    if (socket.datagrams.empty()) {
+    if (reads.front().bytes > 0) {
       counters_.count_unmatched(reads.front().bytes);
     } else {
       ++counters_.unmatched_datagrams;

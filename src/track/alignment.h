@@ -47,7 +47,10 @@ class Alignment {
   [[gnu::noinline]] void held_no_datagram(Socket& socket, Nanoseconds time);
   [[gnu::noinline]] void may_have_slept_for(Socket& socket, const Task& task);
 
-  // Bytes were taken, or one datagram; `skb`: that was copied from, if a copy told of them.
+  // A datagram was taken, or bytes; `skb`: that was copied from, if a copy told of them.
+  void wait_with_datagram(Socket& socket, Task& task, const Taking& taking) {
+    wait(socket, task, taking, 0);
+  }
   [[gnu::noinline]] void wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                               std::optional<SkbAddr> skb = std::nullopt);
   // Nothing will tell: of a stream as if nothing had been in the socket before.

@@ -464,10 +464,10 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
     taking = copy.taking;
   }
   task.copies.clear();
-  if (leg == nullptr && is_empty) return read_early(task, socket, taking);
   if (leg == nullptr) {
     if (!alignment_.is_oldest_next(socket, task)) [[unlikely]]
-      return alignment_.wait(socket, task, taking, 1);
+      return alignment_.wait_with_datagram(socket, task, taking);
+    if (is_empty) return read_early(task, socket, taking);
     leg = socket.oldest_unread();
     if (leg == nullptr) return read_early(task, socket, taking);
     leg->confidence = Confidence::socket;

@@ -16,7 +16,7 @@ namespace skbtrail::track {
 
 struct UnplacedRead : EarlyRead {
   Sleep sleep;
-  std::uint64_t bytes = 0;     // or 1 datagram
+  std::uint64_t bytes = 0;     // 0: a datagram
   std::optional<SkbAddr> skb;  // that was copied from; none where no copy told of them
 };
 

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <future>
 #include <random>
 
 #include "support/call_log.h"
 #include "support/deliveries.h"
 #include "support/ends.h"
+#include "support/loss.h"
 #include "support/recording.h"
 
 namespace skbtrail::test {
@@ -27,11 +27,6 @@ namespace {
 
 constexpr std::uint32_t kMessages = 1500;  // of each stream
 constexpr std::uint32_t kShortest = 3000;  // two are longer than any one
-
-void nap(std::uint64_t microseconds) {
-  const timespec pause{0, static_cast<long>(microseconds * 1000)};
-  nanosleep(&pause, nullptr);
-}
 
 void write_messages(CallLog& log, const Fd& fd, unsigned seed) {
   std::mt19937 random(seed);
@@ -92,22 +87,6 @@ void read_all(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
   }
 }
 
-// Until `writing` has ended, by turns: events are lost, and are not.
-void hold_the_recorder(const Background& recorder, std::future<CallLog>& writing) {
-  using std::chrono::milliseconds;
-  while (writing.wait_for(milliseconds(40)) != std::future_status::ready) {
-    recorder.signal(SIGSTOP);
-    writing.wait_for(milliseconds(20));
-    recorder.signal(SIGCONT);
-  }
-}
-
-struct Judged {
-  std::size_t right = 0, marked = 0, wrong = 0;
-  std::size_t guessed_wrong = 0;  // wrong, but not said to be certain
-  std::string first_wrong;
-};
-
 void judge(const std::vector<Arrival>& arrivals, const std::vector<LoggedCall>& sent,
            const std::vector<LoggedCall>& read, Judged& judged) {
   std::vector<std::uint64_t> ends;  // of the messages, in the stream
@@ -122,22 +101,9 @@ void judge(const std::vector<Arrival>& arrivals, const std::vector<LoggedCall>& 
   for (const Arrival& arrival : arrivals) {
     const std::uint32_t message = arrival.payload - kShortest;  // too short: too many
     if (message >= kMessages || !sent[message].contains(arrival.send)) continue;
-    if (arrival.outcome != "delivered" || arrival.crossed_loss) {
-      ++judged.marked;
-      continue;
-    }
     const auto call = std::lower_bound(taken.begin(), taken.end(), ends[message]);
     ASSERT_NE(call, taken.end());
-    const LoggedCall& reader = read[static_cast<std::size_t>(call - taken.begin())];
-    const bool returned = !arrival.has("return") || reader.contains(arrival.at("return"));
-    if (arrival.pid == reader.tid && reader.contains(arrival.at("copy")) && returned) {
-      ++judged.right;
-    } else {
-      ++(arrival.confidence == "exact" ? judged.wrong : judged.guessed_wrong);
-      if (judged.first_wrong.empty()) {
-        judged.first_wrong = fmt::format("packet {}, {}", arrival.id, arrival.confidence);
-      }
-    }
+    judged.judge(arrival, read[static_cast<std::size_t>(call - taken.begin())]);
   }
 }
 
@@ -187,10 +153,7 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
       Judged judged;
       judge(tcp_arrivals(recording, ends.server.device, connections[i].request_flow), sent[i].calls,
             read[i].calls, judged);
-      std::printf("loss, who %s: %zu right, %zu marked, %zu wrong, %zu guessed wrong\n",
-                  readers[i].name, judged.right, judged.marked, judged.wrong, judged.guessed_wrong);
-      EXPECT_EQ(judged.wrong + judged.guessed_wrong, 0U)
-          << "who " << readers[i].name << ": " << judged.first_wrong;
+      judged.expect_none_wrong(fmt::format("loss, who {}", readers[i].name));
       right += judged.right;
       marked += judged.marked;
     }

@@ -132,6 +132,36 @@ TEST_F(DatagramsBehindAGap, that_are_more_than_were_read_are_unknown) {
   expect_read(3, 500);
 }
 
+// 4 is announced behind a read that took an older one: nothing is early before all those are read.
+TEST_F(DatagramsBehindAGap, are_not_read_early_by_who_reads_those_before_it) {
+  for (const Nanoseconds time : {400U, 500U, 600U}) read_one(time);
+  tracker.on_loss({1, 650, 660, 5});
+  enter(700);
+  tracker.on(at(705), NetifReceiveSkb{skb(4), 128, "eth0"});
+  recv_length(710, 100, kUdp);
+  exit(720, 100);
+  tracker.on(at(730), ready(kUdp));
+  read_one(800);
+  find_none(900);
+  expect_read(4, 800);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 4U);
+}
+
+// Who finds none while one is on its way: it may have been read before it was announced.
+TEST_F(DatagramsBehindAGap, are_not_told_by_a_call_while_one_is_on_its_way) {
+  for (const Nanoseconds time : {400U, 500U, 600U}) read_one(time);
+  tracker.on(at(705), NetifReceiveSkb{skb(4), 128, "eth0"});
+  enter(707);
+  tracker.on(at(708), ready(kUdp));
+  recv_length(710, -EAGAIN, kUdp);
+  exit(720, -EAGAIN);
+  EXPECT_TRUE(packets.packets.empty());
+  read_one(800);
+  find_none(900);
+  expect_read(1, 400);
+  expect_read(4, 800);
+}
+
 // While nobody knows whether it has been read, another skb at its address tells nothing.
 TEST_F(DatagramsBehindAGap, are_not_read_by_a_worker_that_frees_another_skb) {
   read_one(400);
