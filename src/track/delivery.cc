@@ -113,6 +113,7 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
     }
     socket.flow = track::flow_of(flows_, event);
     socket.device.reset();
+    socket.headers = Socket::kNoHeaders;
     socket.sport = event.sport;
     socket.dport = event.dport;
     if (!openers_.empty()) [[unlikely]]
@@ -146,6 +147,7 @@ void Delivery::arrives(const EventHeader& header, Socket& socket, LiveLeg& leg,
   leg.flow = socket.flow;
   leg.rx.socket = socket.key;
   leg.rx.data_len = bytes;
+  socket.headers = std::min(socket.headers, leg.rx.stack_len - bytes);
   if (leg.confidence == Confidence::exact) socket.device = leg.rx.last_device;
 }
 
@@ -205,14 +207,6 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   socket.datagrams.push(leg);
 }
 
-// But for ranges both directions have the same headers.
-bool Delivery::has_no_ranges(const Answer& answer, const Socket& socket) {
-  if (socket.bytes.empty()) return false;
-  const LiveLeg* received = socket.bytes.at(socket.bytes.size() - 1).leg.get();
-  return received != nullptr &&
-         has_only(answer.len, received->rx.stack_len - received->rx.data_len);
-}
-
 // Only now: where nothing waits, tcp_rcv_established() answers before it announces.
 void Delivery::tell_answer(const Answer& answer) {
   openers_.answered(answer.socket, answer.len);
@@ -221,8 +215,9 @@ void Delivery::tell_answer(const Answer& answer) {
   if (answer.announced) {
     socket->bytes.answered(answer.len);
   } else if (sees_ready_) {
-    has_no_ranges(answer, *socket) ? socket->bytes.answered_early_without_ranges(answer.len)
-                                   : socket->bytes.answered_early(answer.len);
+    // But for ranges both directions have the same headers.
+    has_only(answer.len, socket->headers) ? socket->bytes.answered_early_without_ranges(answer.len)
+                                          : socket->bytes.answered_early(answer.len);
   } else {
     socket->bytes.answered_unannounced(answer.len);
   }
@@ -415,12 +410,11 @@ void Delivery::looks(const Task& task, const SockRecvLength& event) {
   }
 }
 
-// Of a datagram MSG_TRUNC only tells the length. Urgent data (tcp_recv_urg()) and errors lie beside
-// the stream.
+// Of a datagram MSG_TRUNC only tells the length. Urgent data lies beside it (tcp_recv_urg()).
 void Delivery::discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                        std::uint64_t copied) {
   const auto bytes = static_cast<std::uint64_t>(event.ret);
-  if ((event.flags & (kMsgOob | kMsgErrQueue)) != 0 || bytes <= copied) return;
+  if ((event.flags & kMsgOob) != 0 || bytes <= copied) return;
   const std::uint64_t key = Sockets::key(event.sk);
   gather(socket(key));
   take_uncopied(task, key, taking(task, header), bytes - copied);
@@ -444,7 +438,7 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
 
 void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
   Socket& socket = this->socket(key);
-  const bool is_empty = socket.oldest_unread() == nullptr;
+  static_cast<void>(socket.oldest_unread());  // those that were read before it go
   if (task.datagram_freed) {
     task.datagram_freed = false;
     task.copies.clear();
@@ -467,7 +461,6 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
   if (leg == nullptr) {
     if (!alignment_.is_oldest_next(socket, task)) [[unlikely]]
       return alignment_.wait_with_datagram(socket, task, taking);
-    if (is_empty) return read_early(task, socket, taking);
     leg = socket.oldest_unread();
     if (leg == nullptr) return read_early(task, socket, taking);
     leg->confidence = Confidence::socket;

@@ -184,7 +184,6 @@ class Delivery {
     answer = {};
   }
   [[gnu::noinline]] void tell_answer(const Answer& answer);
-  static bool has_no_ranges(const Answer& answer, const Socket& socket);
   void read_opener(Socket& socket, LiveLeg& opener, std::uint32_t copied) {
     Openers::read(socket, opener, flow_of(SockAddr{socket.key}), copied);
   }

@@ -24,6 +24,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.flow = kNoFlow;
   socket.device.reset();
   socket.sport = socket.dport = 0;
+  socket.headers = Socket::kNoHeaders;
   socket.gaps = 0;
   socket.in_gap = false;
   socket.used = socket.alive = true;

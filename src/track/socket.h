@@ -21,12 +21,14 @@ struct Socket {
   // tell any more whose bytes are read.
   static constexpr std::size_t kMaxQueued = 65536;
   static constexpr std::size_t kMaxEarly = 64;
+  static constexpr std::uint32_t kNoHeaders = 0xffffffff;
 
   std::uint64_t key = 0;
   std::uint64_t address = 0;  // once it is known, where the key is a cookie
   FlowId flow = kNoFlow;
   std::optional<DeviceId> device;  // that its segments came by, as far as that is certain
   std::uint16_t sport = 0, dport = 0;
+  std::uint32_t headers = kNoHeaders;  // IP and TCP, of the segment that has the shortest
   std::uint32_t gaps = 0;
   bool in_gap = false;  // was when it was last used for the first time behind a gap's begin or end
   ByteQueue::Order before;  // of `bytes`, that gap

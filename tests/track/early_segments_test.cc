@@ -154,6 +154,20 @@ TEST_P(AnswerToAnUnannounced, tells_whether_it_is_early_by_the_length_of_its_hea
   EXPECT_EQ(call_of(2), GetParam().has_ranges ? 400U : 300U);
   EXPECT_EQ(call_of(4), GetParam().has_ranges ? 300U : 400U) << "3";
 }
+
+// Both ends wait for segments: 3 acknowledges a range itself, and is as long as its answer.
+TEST_F(EarlySegments, may_have_ranges_in_their_own_headers) {
+  in_place(100, 1);
+  receive(110, skb(3), 100 + kHeaders + 12);
+  tracker.on(at(111), probe(skb(3), 100));
+  answer(at(115), kRange);
+  in_place(120, 2);
+  for (Nanoseconds call = 200; call <= 400; call += 100) read(call, skb(1), 100);
+  tracker.finish();
+  EXPECT_EQ(call_of(4), 300U) << "2";
+  EXPECT_EQ(call_of(2), 400U) << "3";
+}
+
 INSTANTIATE_TEST_SUITE_P(Lengths, AnswerToAnUnannounced,
                          ::testing::Values(Answer{66, false}, Answer{78, true}, Answer{52, false},
                                            Answer{64, true}));
