@@ -64,7 +64,7 @@ void Alignment::place_before(Socket& socket, const LiveLeg& named, bool is_certa
 // came too early, or since then, would still be there.
 void Alignment::held_no_bytes(Socket& socket, Nanoseconds time) {
   ByteQueue& bytes = socket.bytes;
-  if (bytes.aligned() || bytes.disordered() || socket.unplaced.has_after(time)) return;
+  if (bytes.aligned() || socket.unplaced.has_after(time)) return;
   std::uint64_t held = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) {  // the latest first: most often it is too late
     const QueuedBytes& queued = bytes.at(i);

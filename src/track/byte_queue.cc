@@ -297,14 +297,13 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   items_.push_front(named);
   leg.infer();
   order_.disordered = unsettled_ = true;
-  if (order_.announced == Announced::perhaps_some) order_.announced = Announced::all;
 }
 
 bool ByteQueue::overtaker_is_behind_front() const {
   if (order_.announced != Announced::perhaps_some) return false;
   const std::uint64_t overtaker = items_.front().follows - 1;
   for (std::size_t i = 1; i < near(); ++i) {
-    if (items_.at(i).since == overtaker) return items_.at(i).untouched();
+    if (items_.at(i).since == overtaker) return true;
   }
   return false;
 }

@@ -258,6 +258,17 @@ TEST_F(UnplacedReadsBeforeNothing, may_have_had_no_time_for_the_last) {
   EXPECT_TRUE(packets.packets.empty());
 }
 
+// Nor does one of another task's, that began before them.
+TEST_F(UnplacedReadsBeforeNothing, are_not_those_behind_it) {
+  const EventHeader other = at(450, 2, kTask, 300);
+  SysEnter call;
+  call.family_member = "recvfrom";
+  tracker.on(other, call);
+  read(500, kUnknown, 300);
+  tracker.on(at(550, 2, kTask, 300), SockRecvLength{kSocket, kTcp, -EAGAIN, 0});
+  EXPECT_TRUE(packets.packets.empty());
+}
+
 TEST_F(UnplacedReadsBeforeNothing, may_not_have_had_what_came_too_early) {
   read(500, kUnknown, 300);
   stack(700, skb(5), 100);
