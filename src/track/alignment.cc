@@ -1,7 +1,5 @@
 #include "track/alignment.h"
 
-#include <utility>
-
 namespace skbtrail::track {
 namespace {
 

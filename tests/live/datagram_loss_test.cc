@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cerrno>
-#include <future>
 #include <random>
 #include <vector>
 
@@ -56,8 +55,7 @@ void read_each(CallLog& log, const Fd& fd, Reader reader, unsigned seed) {
   }
 }
 
-Judged judge(const std::vector<Arrival>& arrivals, pid_t tid, const CallLog& sent,
-             const CallLog& read) {
+Judged judge(const std::vector<Arrival>& arrivals, const CallLog& sent, const CallLog& read) {
   std::vector<const LoggedCall*> taken(kLongest + 1);
   for (const LoggedCall& call : read.calls) {
     if (call.takes) taken[static_cast<std::size_t>(call.ret)] = &call;
@@ -66,7 +64,7 @@ Judged judge(const std::vector<Arrival>& arrivals, pid_t tid, const CallLog& sen
   for (const Arrival& arrival : arrivals) {
     if (arrival.payload > kLongest || taken[arrival.payload] == nullptr) continue;
     if (!sent.calls[arrival.payload - kShortest].contains(arrival.send)) continue;
-    if (arrival.sender == tid) judged.judge(arrival, *taken[arrival.payload]);
+    if (arrival.sender == sent.calls[0].tid) judged.judge(arrival, *taken[arrival.payload]);
   }
   return judged;
 }
@@ -84,35 +82,23 @@ TEST(LiveDatagramLoss, what_is_not_marked_is_right) {
   for (unsigned attempt = 0; attempt < kTries && rounds < kRounds; ++attempt) {
     Recording recording({"--buffer-size", "64"});
     std::vector<Datagrams> sockets;
-    std::vector<std::future<CallLog>> reading, writing;
     for (std::size_t i = 0; i < readers.size(); ++i) {
       sockets.push_back(datagrams(ends.client, ends.server));
       set_option(sockets.back().receiver, SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20);
     }
-    for (unsigned i = 0; i < readers.size(); ++i) {
-      const auto run = [](auto work) {
-        return std::async(std::launch::async, [work] {
-          CallLog log;
-          work(log);
-          return log;
+    const Logs logs = run_with_losses(
+        recording, readers.size(),
+        [&](CallLog& log, std::size_t i) {
+          send_each(log, sockets[i].sender, 100 * attempt + static_cast<unsigned>(i));
+        },
+        [&](CallLog& log, std::size_t i) {
+          read_each(log, sockets[i].receiver, readers[i].first,
+                    100 * attempt + static_cast<unsigned>(i));
         });
-      };
-      const unsigned seed = 100 * attempt + i;
-      reading.push_back(run([&, i, seed](CallLog& log) {
-        read_each(log, sockets[i].receiver, readers[i].first, seed);
-      }));
-      writing.push_back(
-          run([&, i, seed](CallLog& log) { send_each(log, sockets[i].sender, seed); }));
-    }
-    for (std::future<CallLog>& each : writing) hold_the_recorder(recording.recorder(), each);
-    std::vector<CallLog> sent, read;
-    for (std::future<CallLog>& each : writing) sent.push_back(each.get());
-    for (std::future<CallLog>& each : reading) read.push_back(each.get());
-    recording.stop(/*may_lose=*/true);
     const std::vector<Arrival> arrivals = udp_arrivals(recording, ends.server.device, kShortest);
     std::size_t right = 0, marked = 0;
     for (std::size_t i = 0; i < readers.size(); ++i) {
-      const Judged judged = judge(arrivals, sent[i].calls[0].tid, sent[i], read[i]);
+      const Judged judged = judge(arrivals, logs.sent[i], logs.read[i]);
       judged.expect_none_wrong(fmt::format("datagrams, who {}", readers[i].second));
       right += judged.right;
       marked += judged.marked;

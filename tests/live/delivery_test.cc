@@ -99,15 +99,6 @@ void be_busy_for_a_millisecond() {
   nanosleep(&pause, nullptr);
 }
 
-template <class Work>
-std::future<CallLog> thread(Work work) {
-  return std::async(std::launch::async, [work] {
-    CallLog log;
-    work(log);
-    return log;
-  });
-}
-
 class LiveDelivery : public ::testing::Test {
  protected:
   void SetUp() override {

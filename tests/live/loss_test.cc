@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <future>
 #include <random>
 
 #include "support/call_log.h"
@@ -122,37 +121,26 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
   for (unsigned attempt = 0; attempt < kTries && rounds < kRounds; ++attempt) {
     Recording recording({"--buffer-size", "64"});
     std::vector<Connection> connections;
-    std::vector<std::future<CallLog>> reading, writing;
     for (std::size_t i = 0; i < readers.size(); ++i) {
       connections.push_back(connect(ends.client, ends.server));
       set_option(connections.back().server, SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20);
       set_option(connections.back().server, SOL_SOCKET, SO_RCVLOWAT, readers[i].low_water);
     }
-    for (unsigned i = 0; i < readers.size(); ++i) {
-      const auto run = [](auto work) {
-        return std::async(std::launch::async, [work] {
-          CallLog log;
-          work(log);
-          return log;
+    const Logs logs = run_with_losses(
+        recording, readers.size(),
+        [&](CallLog& log, std::size_t i) {
+          write_messages(log, connections[i].client, 100 * attempt + static_cast<unsigned>(i));
+        },
+        [&](CallLog& log, std::size_t i) {
+          read_all(log, connections[i].server, readers[i],
+                   100 * attempt + static_cast<unsigned>(i));
         });
-      };
-      const unsigned seed = 100 * attempt + i;
-      reading.push_back(run(
-          [&, i, seed](CallLog& log) { read_all(log, connections[i].server, readers[i], seed); }));
-      writing.push_back(
-          run([&, i, seed](CallLog& log) { write_messages(log, connections[i].client, seed); }));
-    }
-    for (std::future<CallLog>& each : writing) hold_the_recorder(recording.recorder(), each);
-    std::vector<CallLog> sent, read;
-    for (std::future<CallLog>& each : writing) sent.push_back(each.get());
-    for (std::future<CallLog>& each : reading) read.push_back(each.get());
-    recording.stop(/*may_lose=*/true);
     if (!std::all_of(connections.begin(), connections.end(), in_order)) continue;
     std::size_t right = 0, marked = 0;
     for (std::size_t i = 0; i < readers.size(); ++i) {
       Judged judged;
-      judge(tcp_arrivals(recording, ends.server.device, connections[i].request_flow), sent[i].calls,
-            read[i].calls, judged);
+      judge(tcp_arrivals(recording, ends.server.device, connections[i].request_flow),
+            logs.sent[i].calls, logs.read[i].calls, judged);
       judged.expect_none_wrong(fmt::format("loss, who {}", readers[i].name));
       right += judged.right;
       marked += judged.marked;

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -56,5 +57,15 @@ class CallLog {
   void add(const char* name, bool takes, Nanoseconds before, Nanoseconds after, std::int64_t ret,
            bool slept);
 };
+
+// work(log) in a thread of its own.
+template <class Work>
+std::future<CallLog> thread(Work work) {
+  return std::async(std::launch::async, [work] {
+    CallLog log;
+    work(log);
+    return log;
+  });
+}
 
 }  // namespace skbtrail::test

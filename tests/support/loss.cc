@@ -6,21 +6,43 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <future>
+
+#include "support/background.h"
 
 namespace skbtrail::test {
+namespace {
 
-void nap(std::uint64_t microseconds) {
-  const timespec pause{0, static_cast<long>(microseconds * 1000)};
-  nanosleep(&pause, nullptr);
-}
-
-void hold_the_recorder(const Background& recorder, std::future<CallLog>& writing) {
+// Until `writing` has ended.
+void hold_by_turns(const Background& recorder, const std::future<CallLog>& writing) {
   using std::chrono::milliseconds;
   while (writing.wait_for(milliseconds(40)) != std::future_status::ready) {
     recorder.signal(SIGSTOP);
     writing.wait_for(milliseconds(20));
     recorder.signal(SIGCONT);
   }
+}
+
+}  // namespace
+
+void nap(std::uint64_t microseconds) {
+  const timespec pause{0, static_cast<long>(microseconds * 1000)};
+  nanosleep(&pause, nullptr);
+}
+
+Logs run_with_losses(Recording& recording, std::size_t connections, const Work& write,
+                     const Work& read) {
+  std::vector<std::future<CallLog>> reading, writing;
+  for (std::size_t i = 0; i < connections; ++i) {
+    reading.push_back(thread([&read, i](CallLog& log) { read(log, i); }));
+    writing.push_back(thread([&write, i](CallLog& log) { write(log, i); }));
+  }
+  for (const std::future<CallLog>& each : writing) hold_by_turns(recording.recorder(), each);
+  Logs logs;
+  for (std::future<CallLog>& each : writing) logs.sent.push_back(each.get());
+  for (std::future<CallLog>& each : reading) logs.read.push_back(each.get());
+  recording.stop(/*may_lose=*/true);
+  return logs;
 }
 
 void Judged::judge(const Arrival& arrival, const LoggedCall& reader) {

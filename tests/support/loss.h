@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <future>
+#include <functional>
 #include <string>
+#include <vector>
 
-#include "support/background.h"
 #include "support/call_log.h"
 #include "support/deliveries.h"
 
@@ -15,9 +15,14 @@ namespace skbtrail::test {
 
 void nap(std::uint64_t microseconds);
 
-// Until `writing` has ended, by turns: events are lost, and are not. The recorder's buffers must be
-// small.
-void hold_the_recorder(const Background& recorder, std::future<CallLog>& writing);
+// What the two ends of each connection log while events are lost, and are not, by turns. The
+// recording's buffers must be small; it is stopped when all have ended.
+struct Logs {
+  std::vector<CallLog> sent, read;
+};
+using Work = std::function<void(CallLog& log, std::size_t connection)>;
+Logs run_with_losses(Recording& recording, std::size_t connections, const Work& write,
+                     const Work& read);
 
 struct Judged {
   std::size_t right = 0, marked = 0, wrong = 0;
