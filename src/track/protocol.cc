@@ -352,7 +352,7 @@ Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataRead
     cpu.datagram = LegRef();
     return {datagram, true};
   }
-  if (in_task(header) || std::exchange(cpu.read_early, false)) return {};
+  if (std::exchange(cpu.read_early, false)) return {};
   LiveLeg* waiting = oldest(cpu.unmatched);
   if (waiting == nullptr) {
     // Every socket of a multicast group gets a clone, but one, the last: that gets the skb itself

@@ -119,6 +119,22 @@ TEST_F(DatagramDelivery, what_is_received_later_is_announced_for_itself) {
   EXPECT_EQ(time(leg(3), Stage::ready), 210U);
 }
 
+// In no softirq: threaded NAPI, a tunnel's daemon, who polls a device while it waits.
+TEST_F(DatagramDelivery, a_datagram_that_a_task_receives) {
+  const auto thread = [](Nanoseconds time) { return at(time, 0, kTask, 33); };
+  enter(50);
+  for (const std::uint64_t i : {1, 2}) {
+    tracker.on(thread(90 + i), NetifReceiveSkb{skb(i), 128, "eth0"});
+  }
+  for (const std::uint64_t i : {1, 2}) tracker.on(thread(100 + i), ready(kUdp));
+  recv_length(110, 100, kUdp);
+  exit(120, 100);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ready), 101U);
+  EXPECT_EQ(time(leg(1), Stage::copy), 110U);
+  EXPECT_EQ(time(leg(2), Stage::ready), 102U);
+}
+
 // It was there before the capture began.
 TEST_F(DatagramDelivery, a_datagram_that_nobody_saw_come_is_not_the_next_one) {
   enter(50);

@@ -658,7 +658,6 @@ class SkbFollower {
       named->stages.emplace(Stage::ready, i);
       return;
     }
-    if (in_task(at(i))) return;
     if (std::exchange(cpu.read_early, false)) return;
     std::size_t number = first_pending(cpu);
     if (number == kNone) {  // clones go to the first sockets of a multicast group
