@@ -23,9 +23,11 @@ struct NetDevEvent {
 struct NetDevRxEvent : NetDevEvent {
   std::uint8_t vlan_tagged = 0;  // by the driver, which took a VLAN's header out of the data
   std::uint16_t protocol = 0;    // skb->protocol: that of the VLAN while its header is in the data
+  std::uint16_t gso_size = 0;    // of what is sent as one packet, the bytes that belong together
   static constexpr auto fields = std::tuple_cat(
       NetDevEvent::fields, std::tuple{field("vlan_tagged", &NetDevRxEvent::vlan_tagged),
-                                      field("protocol", &NetDevRxEvent::protocol)});
+                                      field("protocol", &NetDevRxEvent::protocol),
+                                      field("gso_size", &NetDevRxEvent::gso_size)});
 };
 
 enum class VlanTag : std::uint8_t { none, in_data, beside_data };
@@ -33,6 +35,16 @@ enum class VlanTag : std::uint8_t { none, in_data, beside_data };
 inline constexpr VlanTag vlan_tag(const NetDevRxEvent& event) {
   if (event.protocol == 0x8100 || event.protocol == 0x88a8) return VlanTag::in_data;
   return event.vlan_tagged != 0 ? VlanTag::beside_data : VlanTag::none;
+}
+
+// How many datagrams it is, if those of UDP have been sent as one packet; 0: one, or not known.
+inline constexpr std::uint32_t datagrams(const NetDevRxEvent& event) {
+  constexpr std::uint32_t kUdpHeader = 8;
+  const bool is_ipv6 = event.protocol == 0x86dd;  // ETH_P_IPV6
+  const std::uint32_t headers = (is_ipv6 ? 40 : 20) + kUdpHeader;
+  const bool is_ip = is_ipv6 || event.protocol == 0x0800;
+  if (event.gso_size == 0 || !is_ip || event.len <= headers) return 0;
+  return (event.len - headers + event.gso_size - 1) / event.gso_size;
 }
 
 // __netif_receive_skb_core(), once per pass: again after veth, vxlan, bridge ... hops, not for a

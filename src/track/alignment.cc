@@ -115,7 +115,7 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
   const Nanoseconds slept_at = task.sleep.slept_at;
   if (socket.unplaced.last_is(task.pid, slept_at)) return;  // it told then
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
-    const LiveLeg* leg = socket.datagrams.at(i).get();
+    const LiveLeg* leg = socket.datagrams.at(i).leg.get();
     if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
     if (leg->rx.woken == task.pid) held_no_datagram(socket, slept_at);
     return;
@@ -128,10 +128,12 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
   if (socket.drained) return;
   std::size_t came = 0;
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
-    const LiveLeg* leg = socket.datagrams.at(i).get();
-    if (leg == nullptr || leg->rx.delivered) continue;
-    const bool was_ready = leg->stages[Stage::ready] < time;
-    if (leg->stages[Stage::stack] < time && !was_ready) return;
+    const QueuedDatagram& queued = socket.datagrams.at(i);
+    if (!queued.may_be_unread()) continue;
+    const LiveLeg* leg = queued.leg.get();
+    const bool was_ready = queued.ready < time;
+    const bool was_on_its_way = leg != nullptr && leg->stages[Stage::stack] < time;
+    if (was_on_its_way && !was_ready) return;
     if (was_ready) ++came;
   }
   socket.drained = true;
@@ -140,18 +142,18 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
   std::size_t before = reads.count_before(time);
   for (; before > came; --before, reads.pop()) ++counters_.unmatched_datagrams;
   for (; came > before; --came) {
-    legs_.close(*socket.oldest_unread(), Outcome::unknown, UnknownCause::gap);
-    socket.datagrams.pop();
+    LiveLeg* lost = socket.datagrams.take()->leg.get();
+    if (lost != nullptr) legs_.close(*lost, Outcome::unknown, UnknownCause::gap);
   }
   for (; !reads.empty(); reads.pop()) {
-    LiveLeg* leg = socket.oldest_unread();
+    const std::optional<QueuedDatagram> next = socket.datagrams.take();
+    LiveLeg* leg = next ? next->leg.get() : nullptr;
     if (leg == nullptr) {
       ++counters_.unmatched_datagrams;
-      continue;
+    } else if (next->is_last) {
+      leg->confidence = Confidence::socket;
+      deliver(socket, *leg, reads.front());
     }
-    leg->confidence = Confidence::socket;
-    deliver(socket, *leg, reads.front());
-    socket.datagrams.pop();
   }
   reads.clear();
 }

@@ -94,7 +94,8 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
   for (std::size_t i = 0; i < socket.bytes.size(); ++i) forget(socket.bytes.at(i).leg);
   socket.bytes.clear();
   socket.drained = false;
-  for (; !socket.datagrams.empty(); socket.datagrams.pop()) forget(socket.datagrams.front());
+  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) forget(socket.datagrams.at(i).leg);
+  socket.datagrams.clear();
   socket.early_reads.clear();
 }
 
@@ -204,7 +205,24 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   if (was_read_early(socket, *leg)) return;
   if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
   leg->rx.queued = true;
-  socket.datagrams.push(leg);
+  socket.datagrams.push(*leg, header.time);
+}
+
+void Delivery::part_ready(const EventHeader& header, const SkDataReady& event) {
+  LiveLeg* leg = splits_.part_announced(header.cpu);
+  sees_ready_ = true;
+  cpu(header.cpu).ready = leg;
+  origins_.took_another(header.cpu);
+  Socket& socket = this->socket(Sockets::key(event.skaddr));
+  if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+  if (!has_not_ended(leg)) return socket.datagrams.push_part(nullptr, header.time);
+  leg->stages.set_first(Stage::ready, header.time);
+  leg->rx.ready = leg->rx.queued = true;
+  leg->rx.socket = socket.key;
+  const std::optional<EarlyRead> read = take_early_read(socket, *leg, true);
+  if (!read) return socket.datagrams.push_part(leg, header.time);
+  leg->confidence = Confidence::socket;
+  reads_.deliver_part(*leg, task(read->pid), *read);
 }
 
 // Only now: where nothing waits, tcp_rcv_established() answers before it announces.
@@ -271,10 +289,7 @@ std::size_t Delivery::announced(const ByteQueue& bytes) const {
 
 // It was a clone of it that the socket it was given to has got.
 void Delivery::leave(LiveLeg& leg) {
-  Fifo<LegRef>& datagrams = socket(leg.rx.socket).datagrams;
-  for (std::size_t i = datagrams.size(); i-- > 0;) {
-    if (datagrams.at(i).get() == &leg) datagrams.erase(i);
-  }
+  socket(leg.rx.socket).datagrams.erase(leg);
   for (const Stage stage : {Stage::ready, Stage::wake, Stage::run, Stage::blocked}) {
     leg.stages.clear(stage);
   }
@@ -438,35 +453,47 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
 
 void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
   Socket& socket = this->socket(key);
-  static_cast<void>(socket.oldest_unread());  // those that were read before it go
-  if (task.datagram_freed) {
-    task.datagram_freed = false;
-    task.copies.clear();
-    return;
-  }
-  if (std::exchange(task.another_freed, false)) {
-    ++counters_.unmatched_datagrams;
-    task.copies.clear();
-    return;
-  }
-  // A datagram whose copy named its skb is that one; else the oldest.
+  socket.datagrams.let_read_go();
+  const bool freed_another = std::exchange(task.another_freed, false);
+  if (std::exchange(task.datagram_freed, false)) return task.copies.clear();
+  // A datagram whose copy named its skb is that one; else the oldest, and of those that came as one
+  // packet where the skb is no packet's.
   LiveLeg* leg = nullptr;
+  bool of_another = freed_another;
   for (const PendingCopy& copy : task.copies) {
     LiveLeg* named = copy.leg.get();
-    if (named == nullptr || named->rx.socket != key) continue;
-    leg = named;
-    taking = copy.taking;
+    const bool is_its = named != nullptr && named->rx.socket == key;
+    if (is_its) leg = named;
+    if (is_its || leg == nullptr) taking = copy.taking;
+    of_another = of_another || !is_its;
   }
   task.copies.clear();
-  if (leg == nullptr) {
-    if (!alignment_.is_oldest_next(socket, task)) [[unlikely]]
-      return alignment_.wait_with_datagram(socket, task, taking);
-    leg = socket.oldest_unread();
-    if (leg == nullptr) return read_early(task, socket, taking);
-    leg->confidence = Confidence::socket;
-    socket.datagrams.pop();
+  if (leg != nullptr) return reads_.deliver(*leg, task, taking);
+  const bool is_part = of_another && socket.datagrams.has_parts();
+  const bool is_of_none = freed_another && !is_part;
+  if (!alignment_.is_oldest_next(socket, task)) [[unlikely]] {
+    if (!is_of_none) return alignment_.wait_with_datagram(socket, task, taking);
+    ++counters_.unmatched_datagrams;
+    return;
   }
-  reads_.deliver(*leg, task, taking);
+  std::optional<QueuedDatagram> next;
+  if (!is_of_none) next = is_part ? socket.datagrams.take_part() : socket.datagrams.take();
+  next ? takes(task, *next, taking) : read_early(task, socket, taking, of_another);
+}
+
+// Which it is tells the order only.
+void Delivery::takes(Task& task, const QueuedDatagram& datagram, const Taking& taking) {
+  LiveLeg* leg = datagram.leg.get();
+  if (leg == nullptr) {
+    ++counters_.unmatched_datagrams;
+  } else if (datagram.is_last) {
+    leg->confidence = Confidence::socket;
+    leg->stages.clear(Stage::ret);  // of a part before it
+    reads_.deliver(*leg, task, taking);
+  } else if (leg->rx.splits) {
+    leg->confidence = Confidence::socket;
+    reads_.deliver_part(*leg, task, taking);
+  }
 }
 
 // Has it, perhaps, been read already?
@@ -476,10 +503,12 @@ bool Delivery::was_read_unplaced(const LiveLeg& leg) {
 }
 
 // Not announced yet, or it came before the capture: unmatched until the former shows.
-void Delivery::read_early(Task& task, Socket& socket, const Taking& taking) {
+void Delivery::read_early(Task& task, Socket& socket, const Taking& taking, bool of_another) {
   ++counters_.unmatched_datagrams;
   if (socket.early_reads.size() >= Socket::kMaxEarly) socket.early_reads.pop();
-  socket.early_reads.push(early_read(task, taking));
+  EarlyRead read = early_read(task, taking);
+  read.of_another = of_another;
+  socket.early_reads.push(read);
   task.early_socket = socket.key;
 }
 
@@ -492,22 +521,32 @@ void Delivery::early_reads_returned(Task& task, Nanoseconds time) {
   socket->unplaced.returned(task.pid, time);
 }
 
-// Has a task taken the datagram that is announced now? Only the order of reads tells which.
-bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {
+// Who has taken the datagram that is announced now? Only the order of reads tells which.
+std::optional<EarlyRead> Delivery::take_early_read(Socket& socket, const LiveLeg& leg,
+                                                   bool is_part) {
   Fifo<EarlyRead>& reads = socket.early_reads;
   while (!reads.empty() && reads.front().time < leg.stages[Stage::stack]) reads.pop();
-  if (reads.empty()) return false;
-  const EarlyRead read = reads.front();
-  reads.pop();
-  --counters_.unmatched_datagrams;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const EarlyRead read = reads.at(i);
+    if (read.of_another && !is_part) continue;
+    reads.erase(i);
+    --counters_.unmatched_datagrams;
+    return read;
+  }
+  return std::nullopt;
+}
+
+bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {
+  const std::optional<EarlyRead> read = take_early_read(socket, leg, false);
+  if (!read) return false;
   leg.stages.clear(Stage::ready);  // nobody waited for it
   leg.confidence = Confidence::socket;
-  if (read.returned == 0) {
-    Task& reader = task(read.pid);
-    reads_.deliver(leg, reader, {read.time, read.cpu, reader.sleep});
+  if (read->returned == 0) {
+    Task& reader = task(read->pid);
+    reads_.deliver(leg, reader, {read->time, read->cpu, reader.sleep});
     return true;
   }
-  reads_.deliver_late(leg, read);
+  reads_.deliver_late(leg, *read);
   return true;
 }
 
@@ -604,6 +643,7 @@ void Delivery::waking(const EventHeader& header, Pid pid) {
 
 void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
   cpu(header.cpu).ready = LegRef();
+  splits_.moves_on(header.cpu);
   forget_answer(cpu(header.cpu).answer[0]);
   origins_.transmits_no_more(header.cpu, 0);
   if (event.next_pid != 0) task(event.next_pid).runs(header.time);
@@ -644,6 +684,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
 
 void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   cpu(header.cpu).ready = LegRef();
+  splits_.moves_on(header.cpu);
   forget_answer(cpu(header.cpu).answer[0]);
   origins_.transmits_no_more(header.cpu, 0);
   Task& task = this->task(header);
@@ -691,6 +732,7 @@ Protocol::Connected Delivery::connection(SockAddr sk) {
 
 void Delivery::on_loss(CpuId id) {
   openers_.forget_all();
+  splits_.moves_on(id);
   Cpu& cpu = this->cpu(id);
   cpu.ready = LegRef();
   for (Answer& answer : cpu.answer) answer = {};
@@ -698,6 +740,7 @@ void Delivery::on_loss(CpuId id) {
 }
 
 void Delivery::finish() {
+  splits_.finish();
   for (Cpu& cpu : cpus_) settle(cpu.acked);
   tasks_.each([this](Task& task) {
     settle(task.acked);

@@ -10,6 +10,7 @@
 // UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
 // context says it, and is preferred. Behind a gap the socket may hold older ones: reads wait, too.
+// A packet may be many datagrams (track/split_datagrams.h).
 //
 // A copy counts when it is known that the task did not only peek: at sock_recv_length, which has
 // the flags, or at the return of the call, whose flags are known too. What leaves a stream without
@@ -47,6 +48,7 @@
 #include "track/protocol.h"
 #include "track/reads.h"
 #include "track/socket.h"
+#include "track/split_datagrams.h"
 #include "track/tasks.h"
 
 namespace skbtrail::track {
@@ -68,6 +70,15 @@ class Delivery {
   // A socket takes the bytes of the packets that were probed.
   void received(const EventHeader& header, const Protocol::Probed& probed, const TcpProbe& event);
   void ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event);
+  // Its socket takes it as many datagrams: the packet is freed, and they follow on that CPU, as may
+  // those of others that wait there.
+  void splits(const EventHeader& header, LiveLeg& leg, bool others_wait) {
+    splits_.begins(header.cpu, leg, others_wait);
+  }
+  bool next_is_part(const EventHeader& header) { return splits_.next_is_part(header.cpu); }
+  [[gnu::noinline]] void part_ready(const EventHeader& header, const SkDataReady& event);
+  // The packet, null when that was given up.
+  LiveLeg* part_dropped(const EventHeader& header) { return splits_.part_dropped(header.cpu); }
   // A packet that still lies in a queue was dropped or thrown away.
   void withdrawn(const EventHeader& header, const LiveLeg& leg);
   // The segment without data at that address that was the last to go to its socket here; null when
@@ -110,6 +121,7 @@ class Delivery {
   void moves_on(const EventHeader& header) {
     Cpu& cpu = this->cpu(header.cpu);
     cpu.ready = LegRef();
+    splits_.moves_on(header.cpu);
     forget_answer(cpu.answer[level(header)]);
     origins_.moves_on(header.cpu);
     settle(in_task(header) ? task(header).acked : cpu.acked);
@@ -168,8 +180,12 @@ class Delivery {
   std::size_t announced(const ByteQueue& bytes) const;
   [[gnu::noinline]] void take_from_subflows(Task& task, std::uint64_t key);
   void take_datagram(Task& task, std::uint64_t key, Taking taking);
-  [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking);
-  [[gnu::noinline]] bool was_read_early(Socket& socket, LiveLeg& leg);
+  void takes(Task& task, const QueuedDatagram& datagram, const Taking& taking);
+  [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking,
+                                    bool of_another);
+  [[gnu::noinline]] std::optional<EarlyRead> take_early_read(Socket& socket, const LiveLeg& leg,
+                                                             bool is_part);
+  bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   bool was_read_unplaced(const LiveLeg& leg);
   [[gnu::noinline]] void looks(const Task& task, const SockRecvLength& event);
@@ -204,6 +220,7 @@ class Delivery {
   Tasks tasks_;
   Sockets sockets_;
   Reads reads_{legs_};
+  SplitDatagrams splits_{legs_, reads_, sockets_};
   DeliveryCounters counters_;
   Alignment alignment_{legs_, tasks_, reads_, counters_};
   PerCpu<Cpu> cpus_;

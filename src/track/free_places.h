@@ -21,6 +21,7 @@ enum class FreePlace : std::uint8_t {
   fragment_list,  // with the skb in whose list it hung
   datagram,       // by the task that has read it
   tap,            // by a packet socket, to which it was given
+  split,          // by what had made many datagrams of it
 };
 
 class FreePlaces {
@@ -43,6 +44,12 @@ class FreePlaces {
     // skb_consume_udp() (net/ipv4/udp.c) is called last, and leaves its caller's address.
     for (const std::string_view reader : {"udp_recvmsg+", "udpv6_recvmsg+", "skb_consume_udp+"}) {
       if (name.starts_with(reader)) place = FreePlace::datagram;
+    }
+    // udp_rcv_segment() is part of udp_queue_rcv_skb(), and that may be of its callers.
+    for (const std::string_view splitter :
+         {"udp_queue_rcv_skb+", "udp_unicast_rcv_skb+", "__udp4_lib_rcv+", "udpv6_queue_rcv_skb+",
+          "udp6_unicast_rcv_skb+", "__udp6_lib_rcv+"}) {
+      if (name.starts_with(splitter)) place = FreePlace::split;
     }
     // packet_rcv_fanout() calls them last, and leaves its caller's address.
     for (const std::string_view tap : {"packet_rcv+", "tpacket_rcv+", "packet_rcv_fanout+"}) {

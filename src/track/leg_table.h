@@ -43,6 +43,11 @@ struct RxState {
   std::uint64_t socket = 0;  // key of the socket that holds its bytes
   std::uint32_t data_len = 0;
   Pid woken = 0;  // whom its arrival woke
+  // Of a packet that is many datagrams (track/split_datagrams.h):
+  std::uint32_t datagrams = 0;  // how many, where events tell
+  bool splits = false;          // more of them may be announced
+  // What is known of its reader is of one of them, perhaps the last.
+  enum class PartRead : std::uint8_t { none, in_call, returned } part_read = PartRead::none;
 };
 
 // What the send rules remember of a leg (track/send.h).

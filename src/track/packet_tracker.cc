@@ -123,10 +123,14 @@ void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
 // ------------------------------------------------------------------------------ receive
 
 void PacketTracker::on(const EventHeader& header, const NapiGroReceiveEntry& event) {
-  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  LiveLeg& leg =
+      receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  leg.rx.datagrams = datagrams(event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroFragsEntry& event) {
-  receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  LiveLeg& leg =
+      receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  leg.rx.datagrams = datagrams(event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroReceiveExit& event) {
   receiver_.gro_exit(header, event.ret);
@@ -138,10 +142,14 @@ void PacketTracker::on(const EventHeader& header, const NetifRx& event) {
   receiver_.left_to_backlog(header, event.skbaddr, event.device, event.len);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbEntry& event) {
-  receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  LiveLeg& leg =
+      receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  leg.rx.datagrams = datagrams(event);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry& event) {
-  receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  LiveLeg& leg =
+      receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+  leg.rx.datagrams = datagrams(event);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   delivery_.moves_on(header);
@@ -220,7 +228,9 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     // Not delivered: read on another CPU, which leaves the freeing to this one
     // (skb_attempt_defer_free()), and not known yet to be read for good.
     legs_.release_address(*leg);
-  } else if (!event.location || !was_fragment(header, *leg, *event.location)) {
+  } else if (const FreePlace place = place_of(event); place == FreePlace::split) {
+    delivery_.splits(header, *leg, protocol_.has_waiting(header.cpu));
+  } else if (!was_fragment(header, *leg, place)) {
     // udp_recvmsg() copies linear skbs without a copy event, and the reader frees them: itself, or
     // by leaving that to the CPU that made them (skb_attempt_defer_free(), 6.18 on:
     // skb_defer_free_flush() in a softirq there). The latter may come before the reader's own next
@@ -251,8 +261,7 @@ void PacketTracker::is_anothers(SkbAddr address) {
 }
 
 // Freed for the sake of the packet that it had become a part of: ended as that, if so.
-bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location) {
-  const FreePlace place = places_.at(location);
+bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, FreePlace place) {
   const bool first = place == FreePlace::reassembly;
   if (!first && place != FreePlace::fragment_list) return false;
   leg.merged_into = first ? protocol_.reassembled(header, leg) : leg.rx.fragment_of;
@@ -262,6 +271,8 @@ bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t
 }
 
 void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
+  if (delivery_.next_is_part(header) && reasons_.is_drop(event.reason)) [[unlikely]]
+    return part_dropped(header, event);
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   if (received && is_taps_clone(header, event.location)) return is_anothers(event.skbaddr);
@@ -279,9 +290,19 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   leg->reason = event.reason;
   leg->location = event.location;
   if (!received) return sender_.dropped(header, *leg, segment, event.skbaddr, unspecified);
-  if (!leg->rx.has_data && was_fragment(header, *leg, event.location)) return;
+  if (!leg->rx.has_data && was_fragment(header, *leg, places_.at(event.location))) return;
   delivery_.withdrawn(header, *leg);
   legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
+}
+
+// A datagram of a packet that was many. Its own skb is new.
+void PacketTracker::part_dropped(EventHeader header, const KfreeSkb& event) {
+  protocol_.processed(header, nullptr);
+  legs_.reused(event.skbaddr);
+  LiveLeg* packet = delivery_.part_dropped(header);
+  if (packet == nullptr) return;
+  packet->reason = event.reason;
+  packet->location = event.location;
 }
 
 // A segment without data, by the socket that had it. One at its address that another socket drops
@@ -314,6 +335,10 @@ void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event)
 }
 
 void PacketTracker::on(const EventHeader& header, const SkDataReady& event) {
+  if (delivery_.next_is_part(header) && inet_protocol(event) == kProtocolUdp) [[unlikely]] {
+    protocol_.processed(header, nullptr);
+    return delivery_.part_ready(header, event);
+  }
   const Protocol::Ready ready = protocol_.made_ready(header, event);
   delivery_.ready(header, ready.leg, ready.sure, event);
 }

@@ -122,7 +122,11 @@ class PacketTracker {
   }
   bool is_taps_clone(const EventHeader& header, std::optional<std::uint64_t> location);
   [[gnu::noinline]] void is_anothers(SkbAddr address);
-  [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, std::uint64_t location);
+  [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, FreePlace place);
+  FreePlace place_of(const ConsumeSkb& event) {
+    return event.location ? places_.at(*event.location) : FreePlace::other;
+  }
+  [[gnu::noinline]] void part_dropped(EventHeader header, const KfreeSkb& event);
   [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);
 
   // Calls of their own: g++ knows the only RunSink there is, and would put all that it does, down

@@ -88,6 +88,8 @@ class Protocol {
   // when it is not known.
   std::uint64_t reassembled(const EventHeader& header, const LiveLeg& first);
 
+  // Datagrams, perhaps, that have no protocol event yet.
+  bool has_waiting(CpuId id) { return oldest(cpu(id).unmatched) != nullptr; }
   // The number of the batch that was received last.
   std::uint32_t batch(CpuId id) { return cpu(id).batch; }
   // Has a connection changed its state since the last receive?

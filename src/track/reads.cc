@@ -9,7 +9,6 @@ namespace {
 constexpr std::size_t kMaxHeads = 65536;
 
 void read_by(LiveLeg& leg, const Read& read) {
-  leg.rx.delivered = true;
   leg.pid = read.pid;
   leg.reader_cpu = read.cpu;
   leg.call = read.call;
@@ -36,9 +35,44 @@ EarlyRead early_read(const Task& task, const Taking& taking) {
 void Reads::deliver(LiveLeg& leg, Task& task, const Taking& taking) {
   if (leg.rx.delivered) return;
   reaches(leg, {task.pid, taking.cpu, taking.time, task.call}, taking.sleep, task);
+  leg.rx.delivered = true;
+  waits_for_return(leg, task);
+}
+
+void Reads::waits_for_return(LiveLeg& leg, Task& task) {
   if (task.read.size() >= Task::kMaxWaiting) [[unlikely]]
     let_older_go(task);
   task.read.push_back(&leg);
+}
+
+// Each of them as if it were the last: the one before it was not.
+void Reads::deliver_part(LiveLeg& leg, Task& task, const Taking& taking) {
+  reaches(leg, {task.pid, taking.cpu, taking.time, task.call}, taking.sleep, task);
+  leg.stages.clear(Stage::ret);
+  leg.rx.part_read = RxState::PartRead::in_call;
+  waits_for_return(leg, task);
+}
+
+void Reads::deliver_part(LiveLeg& leg, Task& task, const EarlyRead& read) {
+  read_by(leg, read);
+  leg.stages.clear(Stage::ret);
+  leg.rx.part_read = RxState::PartRead::in_call;
+  if (read.returned == 0) return waits_for_return(leg, task);
+  part_returned(leg, task, read.returned != read.time ? read.returned : 0);
+}
+
+void Reads::part_returned(LiveLeg& leg, const Task& task, Nanoseconds returned) {
+  if (leg.pid != task.pid) return;  // another task has read one since
+  if (returned != 0) leg.stages.set(Stage::ret, returned);
+  leg.rx.part_read = RxState::PartRead::returned;
+}
+
+void Reads::was_last_part(LiveLeg& leg) {
+  if (leg.rx.part_read == RxState::PartRead::none) {  // read in a gap
+    return legs_.close(leg, Outcome::unknown, UnknownCause::gap);
+  }
+  leg.rx.delivered = true;
+  if (leg.rx.part_read == RxState::PartRead::returned) legs_.close(leg, Outcome::delivered);
 }
 
 void Reads::reaches(LiveLeg& leg, const Read& read, const Sleep& sleep, const Task& reader) {
@@ -91,14 +125,20 @@ void Reads::has_read(LiveLeg& leg, Nanoseconds returned) {
 }
 
 void Reads::let_older_go(Task& task) {
-  Task::let_older_half_go(task.read, [this](const LegRef& ref) {
-    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, 0);
+  Task::let_older_half_go(task.read, [this, &task](const LegRef& ref) {
+    LiveLeg* leg = ref.get();
+    if (leg == nullptr) return;
+    const bool has_it = leg->rx.delivered && leg->pid == task.pid;
+    has_it ? has_read(*leg, 0) : part_returned(*leg, task, 0);
   });
 }
 
 void Reads::returned(Task& task, Nanoseconds time) {
   for (const LegRef& ref : task.read) {
-    if (LiveLeg* leg = ref.get(); leg != nullptr) has_read(*leg, time);
+    LiveLeg* leg = ref.get();
+    if (leg == nullptr) continue;
+    const bool has_it = leg->rx.delivered && leg->pid == task.pid;
+    has_it ? has_read(*leg, time) : part_returned(*leg, task, time);
   }
   task.read.clear();
 }

@@ -25,6 +25,11 @@ class Reads {
 
   // The packet is with its reader. How it got there: it woke the reader, or found it awake.
   void deliver(LiveLeg& leg, Task& task, const Taking& taking);
+  // A part of it is, which may have been the last.
+  [[gnu::noinline]] void deliver_part(LiveLeg& leg, Task& task, const Taking& taking);
+  [[gnu::noinline]] void deliver_part(LiveLeg& leg, Task& task, const EarlyRead& read);
+  // It was.
+  [[gnu::noinline]] void was_last_part(LiveLeg& leg);
   // It was before anybody knew which packet that was, and the call has returned.
   void deliver_late(LiveLeg& leg, const EarlyRead& read);
   void deliver_late(LiveLeg& leg, const UnplacedRead& read, const Task& reader);
@@ -54,7 +59,9 @@ class Reads {
 
  private:
   static void reaches(LiveLeg& leg, const Read& read, const Sleep& sleep, const Task& reader);
+  void waits_for_return(LiveLeg& leg, Task& task);
   void has_read(LiveLeg& leg, Nanoseconds returned);
+  [[gnu::noinline]] static void part_returned(LiveLeg& leg, const Task& task, Nanoseconds returned);
   // Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
   [[gnu::noinline]] void let_older_go(Task& task);
   [[gnu::noinline]] void remember_head(SkbAddr address, std::uint64_t socket);

@@ -81,8 +81,8 @@ void Receiver::hand_on(LiveLeg& leg) {
   leg.rx.handed_on = true;
 }
 
-void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
-                         VlanTag vlan) {
+LiveLeg& Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device,
+                             std::uint32_t len, VlanTag vlan) {
   NetRxContext& context = contexts_[header.cpu];
   const DeviceId id = devices_.id(device);
   LiveLeg* leg = legs_.find(address).leg;
@@ -98,6 +98,7 @@ void Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text device
   Cpu& cpu = cpus_[header.cpu];
   cpu.in_gro = leg;
   cpu.flushed = cpu.taker = LegRef();
+  return *leg;
 }
 
 bool Receiver::has_left_gro(const LiveLeg& leg) {

@@ -36,8 +36,8 @@ class Receiver {
         flows_(flows),
         has_start_xmit_(has_start_xmit) {}
 
-  void gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
-                 VlanTag vlan);
+  LiveLeg& gro_entry(const EventHeader& header, SkbAddr address, Text device, std::uint32_t len,
+                     VlanTag vlan);
   void gro_exit(const EventHeader& header, std::int32_t ret);
   // A probe names the packet that takes the one which is in GRO now (event/probe.h).
   void gro_received(const EventHeader& header, const ProbeSkbGroReceive& event);

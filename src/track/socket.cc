@@ -4,14 +4,6 @@
 
 namespace skbtrail::track {
 
-LiveLeg* Socket::oldest_unread() {
-  for (; !datagrams.empty(); datagrams.pop()) {
-    LiveLeg* oldest = datagrams.front().get();
-    if (oldest != nullptr && !oldest->rx.delivered) return oldest;
-  }
-  return nullptr;
-}
-
 Socket& Sockets::make(std::uint64_t key) {
   if (free_.empty()) {
     storage_.emplace_back();

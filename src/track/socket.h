@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "track/byte_queue.h"
+#include "track/datagram_queue.h"
 #include "track/fifo.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
@@ -35,17 +36,13 @@ struct Socket {
   bool used = false;        // since Sockets looked for one to forget
   bool alive = false;
   ByteQueue bytes;
-  Fifo<LegRef> datagrams;
+  DatagramQueue datagrams;
   // Of datagrams that were read before their sk_data_ready came: __udp_enqueue_schedule_skb() (net/
   // ipv4/udp.c) puts one into the queue first, and a reader on another CPU may be that fast.
   Fifo<EarlyRead> early_reads;
   UnplacedReads unplaced;  // while `bytes` is not aligned, or `datagrams` behind a gap not drained
   bool drained = false;    // all that `datagrams` may lack has been read
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
-
-  // Of the datagrams that which nobody is known to have read; those before it go. Null: there is
-  // none.
-  LiveLeg* oldest_unread();
 };
 
 // By the address of the struct sock where events tell it, else by its cookie. Kernel addresses have

@@ -42,6 +42,7 @@ struct Read {
 // Before anybody knew of which packet.
 struct EarlyRead : Read {
   Nanoseconds returned = 0;  // the call; 0: not yet
+  bool of_another = false;   // an skb that is no packet here: it may be a part of one
 };
 
 // Bytes a task has taken from an skb; not yet known whether it only peeked. Until that is, it may

@@ -265,8 +265,8 @@ Compared compare_stream(const std::vector<Arrival>& arrivals, const std::vector<
   return compared;
 }
 
-Compared compare_datagrams(const std::vector<Arrival>& arrivals,
-                           const std::vector<LoggedCall>& log) {
+Compared compare_datagrams(const std::vector<Arrival>& arrivals, const std::vector<LoggedCall>& log,
+                           const std::vector<std::uint32_t>& counts) {
   Compared compared;
   std::map<std::size_t, std::size_t> taker;  // of each datagram
   for (std::size_t i = 0; i < log.size(); ++i) {
@@ -274,9 +274,13 @@ Compared compare_datagrams(const std::vector<Arrival>& arrivals,
     for (const std::uint32_t number : log[i].datagrams) taker[number] = i;
     compared.read += log[i].datagrams.size();
   }
+  std::size_t number = 0;
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
-    const auto found = taker.find(i);
-    const std::size_t call = found == taker.end() ? kNone : found->second;
+    std::size_t call = 0;
+    for (std::size_t left = counts.empty() ? 1 : counts.at(i); left > 0; --left, ++number) {
+      const auto found = taker.find(number);
+      call = call == kNone || found == taker.end() ? kNone : found->second;
+    }
     compared.call.push_back(call);
     ++compared.packets;
     compared.bytes += arrivals[i].payload;

@@ -96,8 +96,9 @@ struct Compared {
 // `arrivals[i]` must be delivered to the call of `log` that took the last byte of it.
 Compared compare_stream(const std::vector<Arrival>& arrivals, const std::vector<LoggedCall>& log,
                         const std::vector<ByteRange>& ranges = {});
-// Datagram `i` arrived as number `i`.
-Compared compare_datagrams(const std::vector<Arrival>& arrivals,
-                           const std::vector<LoggedCall>& log);
+// Datagram `i` arrived as number `i`; or, with `counts`, arrival `i` is the next counts[i] of them:
+// all are read, and the last by the call that it must be delivered to, or it is not delivered.
+Compared compare_datagrams(const std::vector<Arrival>& arrivals, const std::vector<LoggedCall>& log,
+                           const std::vector<std::uint32_t>& counts = {});
 
 }  // namespace skbtrail::test

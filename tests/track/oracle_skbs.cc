@@ -378,6 +378,10 @@ class SkbFollower {
       }
       return;
     }
+    if (event.place == "udp_queue_rcv_skb") {
+      way->split = i;
+      return;
+    }
     if (event.place == "inet_frag_reasm_prepare") fragments(i, *way);
     if (event.place == "inet_frag_reasm_prepare" || event.place == "skb_release_data") {
       way->outcome = Outcome::merged;
@@ -652,6 +656,10 @@ class SkbFollower {
     Cpu& cpu = cpus_[at(i).header.cpu];
     cpu.processed = true;
     if (at(i).protocol != kProtocolUdp) return;
+    if (Way* way = split_before(i); way != nullptr) {
+      way->stages.emplace(Stage::ready, i);
+      return;
+    }
     Way* named = at(i).skb ? holder(at(i)) : nullptr;  // by a probe
     if (named != nullptr) {
       processed(i, named);
@@ -669,6 +677,23 @@ class SkbFollower {
     std::erase(cpu.pending, number);
     way.stages.emplace(Stage::ready, i);
     cpu.datagram = number;
+  }
+
+  // The packet that was made many datagrams, of which one is announced at `i`; null when that is
+  // another's.
+  Way* split_before(Index i) {
+    for (Index j = i; j-- > 0;) {
+      const LoggedEvent& event = at(j);
+      if (event.header.cpu != at(i).header.cpu) continue;
+      if (event.kind == Kind::receive || event.kind == Kind::napi_poll ||
+          event.kind == Kind::softirq_exit) {
+        return nullptr;
+      }
+      const auto split =
+          std::find_if(ways_.begin(), ways_.end(), [j](const Way& way) { return way.split == j; });
+      if (split != ways_.end()) return &*split;
+    }
+    return nullptr;
   }
 
   // Calls open and close connections, too; these steps are taken for a segment only, which the call

@@ -43,6 +43,7 @@ struct Way {
   VlanTag vlan = VlanTag::none;
   bool fragment = false;    // of a datagram, unless something else is heard of it
   Index received = kNone;   // the last netif_receive_skb of it
+  Index split = kNone;      // its end, as its socket made many datagrams of it
   Index reused = kNone;     // its address became another's
   Index withdrawn = kNone;  // kfree_skb of it while a socket held its bytes
   bool withdrawn_harmless = false;

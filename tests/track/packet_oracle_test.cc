@@ -20,6 +20,7 @@
 #include "support/files.h"
 #include "support/oracle.h"
 #include "support/packet_log.h"
+#include "track/oracle_datagrams.h"
 #include "track/oracle_skbs.h"
 #include "track/oracle_sockets.h"
 #include "track/oracle_subflows.h"
@@ -41,6 +42,7 @@ std::vector<Way> ways_of(const oracle::Events& events) {
   oracle::FollowedSkbs followed = oracle::follow_skbs(events, subflows);
   oracle::find_woken(events, subflows, followed.ways);
   oracle::read_sockets(events, subflows, followed);
+  oracle::read_split_datagrams(events, followed.ways);
   oracle::find_readers(events, followed.ways);
   return std::move(followed.ways);
 }

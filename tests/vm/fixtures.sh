@@ -53,6 +53,7 @@ tracecmd_files       as_is  6.12
 tracecmd_files-v6    v6     6.12
 tracecmd_files-zstd  zstd   6.12
 two_instances        as_is  6.12
+udp_gso_veth         zstd   6.12
 udp_nic              zstd   6.1 6.12
 version6             as_is  6.12
 vxlan_nic            zstd   6.1
