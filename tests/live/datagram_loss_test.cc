@@ -1,13 +1,16 @@
 // What skbtrail says of datagrams when events are lost, against what both ends logged of their
-// calls. Each datagram has a length of its own.
+// calls. Each packet has a length of its own.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "support/call_log.h"
@@ -31,16 +34,30 @@ void send_each(CallLog& log, const Fd& fd, unsigned seed) {
 }
 
 // Looks at one in four before it reads; or reads until there is none, and polls then.
-enum class Reader { reads, peeks, drains };
+enum class Manner { reads, peeks, drains };
 
-void read_each(CallLog& log, const Fd& fd, Reader reader, unsigned seed) {
+struct Reader {
+  std::string name;
+  Manner manner;
+  std::uint32_t segment = 0;  // UDP_SEGMENT of who sends to it; 0: each packet is a datagram
+
+  std::uint32_t datagrams(std::uint32_t length) const {
+    return segment == 0 ? 1 : (length + segment - 1) / segment;
+  }
+};
+
+void read_each(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
   std::mt19937 random(seed);
   std::array<char, kLongest> bytes;
-  for (std::int64_t length = 0; length < kLongest;) {
-    const bool peeks = reader == Reader::peeks && random() % 4 == 0;
-    const int flags = peeks ? MSG_PEEK : reader == Reader::drains ? MSG_DONTWAIT : 0;
+  std::uint32_t left = 0;
+  for (std::uint32_t length = kShortest; length <= kLongest; ++length) {
+    left += reader.datagrams(length);
+  }
+  while (left > 0) {
+    const bool peeks = reader.manner == Manner::peeks && random() % 4 == 0;
+    const int flags = peeks ? MSG_PEEK : reader.manner == Manner::drains ? MSG_DONTWAIT : 0;
     bool is_empty = false;
-    const std::int64_t ret = log("recvfrom", !peeks, [&] {
+    log("recvfrom", !peeks, [&] {
       const std::int64_t received = recv(fd.get(), bytes.data(), bytes.size(), flags);
       is_empty = received < 0 && errno == EAGAIN;
       return is_empty ? 0 : received;
@@ -49,16 +66,22 @@ void read_each(CallLog& log, const Fd& fd, Reader reader, unsigned seed) {
       pollfd ready{fd.get(), POLLIN, 0};
       log.other("poll", [&] { return poll(&ready, 1, 20'000); });
     } else if (!peeks) {
-      length = ret;
+      --left;
     }
     if (random() % 3 == 0) nap(random() % 300);
   }
 }
 
-Judged judge(const std::vector<Arrival>& arrivals, const CallLog& sent, const CallLog& read) {
+Judged judge(const std::vector<Arrival>& arrivals, const Reader& reader, const CallLog& sent,
+             const CallLog& read) {
+  // Of each length the call that took the last datagram of it.
   std::vector<const LoggedCall*> taken(kLongest + 1);
+  std::uint32_t length = kShortest, of_it = 0;
   for (const LoggedCall& call : read.calls) {
-    if (call.takes) taken[static_cast<std::size_t>(call.ret)] = &call;
+    if (!call.takes || call.ret == 0) continue;
+    if (++of_it < reader.datagrams(length)) continue;
+    taken.at(length++) = &call;
+    of_it = 0;
   }
   Judged judged;
   for (const Arrival& arrival : arrivals) {
@@ -72,10 +95,12 @@ Judged judge(const std::vector<Arrival>& arrivals, const CallLog& sent, const Ca
 TEST(LiveDatagramLoss, what_is_not_marked_is_right) {
   if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
   if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
-  constexpr std::array<std::pair<Reader, const char*>, 4> readers{{{Reader::reads, "reads"},
-                                                                   {Reader::reads, "reads, too"},
-                                                                   {Reader::peeks, "peeks"},
-                                                                   {Reader::drains, "drains"}}};
+  const std::vector<Reader> readers{{"reads", Manner::reads},
+                                    {"reads, too", Manner::reads},
+                                    {"peeks", Manner::peeks},
+                                    {"drains", Manner::drains},
+                                    {"gets packets in pieces", Manner::reads, 400},
+                                    {"drains pieces", Manner::drains, 400}};
   const VethEnds ends;
   constexpr unsigned kTries = 12, kRounds = 4;
   unsigned rounds = 0;
@@ -85,6 +110,8 @@ TEST(LiveDatagramLoss, what_is_not_marked_is_right) {
     for (std::size_t i = 0; i < readers.size(); ++i) {
       sockets.push_back(datagrams(ends.client, ends.server));
       set_option(sockets.back().receiver, SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20);
+      set_option(sockets.back().sender, IPPROTO_UDP, UDP_SEGMENT,
+                 static_cast<int>(readers[i].segment));
     }
     const Logs logs = run_with_losses(
         recording, readers.size(),
@@ -92,14 +119,13 @@ TEST(LiveDatagramLoss, what_is_not_marked_is_right) {
           send_each(log, sockets[i].sender, 100 * attempt + static_cast<unsigned>(i));
         },
         [&](CallLog& log, std::size_t i) {
-          read_each(log, sockets[i].receiver, readers[i].first,
-                    100 * attempt + static_cast<unsigned>(i));
+          read_each(log, sockets[i].receiver, readers[i], 100 * attempt + static_cast<unsigned>(i));
         });
     const std::vector<Arrival> arrivals = udp_arrivals(recording, ends.server.device, kShortest);
     std::size_t right = 0, marked = 0;
     for (std::size_t i = 0; i < readers.size(); ++i) {
-      const Judged judged = judge(arrivals, logs.sent[i], logs.read[i]);
-      judged.expect_none_wrong(fmt::format("datagrams, who {}", readers[i].second));
+      const Judged judged = judge(arrivals, readers[i], logs.sent[i], logs.read[i]);
+      judged.expect_none_wrong(fmt::format("datagrams, who {}", readers[i].name));
       right += judged.right;
       marked += judged.marked;
     }
