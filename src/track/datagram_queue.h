@@ -3,9 +3,16 @@
 // Most are a packet. Of a packet that came as many datagrams (track/split_datagrams.h) each is a
 // part: its skb is none that the packet's events named. The packet has been read when its last part
 // has, and which one that is may be known only when it is in the queue, or has been read.
+//
+// Problem: where nothing names what was read (a linear skb, which 6.18 frees elsewhere), the order
+// tells, and a task that has taken one may lose its CPU before the event that says so: meanwhile
+// others read on, and each would be given the one before its own. Rule: it is the oldest that is as
+// long as what was read, with the headers that IP and UDP have; where none is, the oldest that may
+// have been, as with IP's options, with IPsec, or to a reader without room for all of it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "track/fifo.h"
@@ -26,6 +33,10 @@ struct QueuedDatagram {
   }
 };
 
+// Whether what a call has read, of that length, is that packet, or part of it.
+bool is_as_long(const LiveLeg& packet, std::uint32_t length);
+bool may_be_as_long(const LiveLeg& packet, std::uint32_t length);
+
 class DatagramQueue {
  public:
   bool empty() const { return queue_.empty(); }
@@ -41,6 +52,9 @@ class DatagramQueue {
   }
   // The oldest that nobody is known to have read; those before it go. Nothing: there is none.
   std::optional<QueuedDatagram> take();
+  // What a call has read, of that length: of the oldest kNear.
+  static constexpr std::size_t kNear = 64;
+  std::optional<QueuedDatagram> take(std::uint32_t length);
   // The oldest part; what lies before it stays.
   std::optional<QueuedDatagram> take_part();
   // Those that are known to have been read go, as far as they are the oldest.
@@ -51,6 +65,8 @@ class DatagramQueue {
   void clear();
 
  private:
+  QueuedDatagram take_at(std::size_t index);
+
   Fifo<QueuedDatagram> queue_;
   std::size_t parts_ = 0;
 };

@@ -399,7 +399,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
   } else if (protocol == kProtocolUdp) {
-    take_datagram(task, key, taking(task, header));
+    take_datagram(task, key, taking(task, header), static_cast<std::uint32_t>(event.ret));
   } else {
     task.copies.clear();  // netlink, unix and their kind are no packets
   }
@@ -451,7 +451,7 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
   commit(task, key);
 }
 
-void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
+void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking, std::uint32_t length) {
   Socket& socket = this->socket(key);
   socket.datagrams.let_read_go();
   const bool freed_another = std::exchange(task.another_freed, false);
@@ -477,11 +477,15 @@ void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking) {
     return;
   }
   std::optional<QueuedDatagram> next;
-  if (!is_of_none) next = is_part ? socket.datagrams.take_part() : socket.datagrams.take();
-  next ? takes(task, *next, taking) : read_early(task, socket, taking, of_another);
+  if (!is_of_none) next = is_part ? socket.datagrams.take_part() : socket.datagrams.take(length);
+  if (next) return takes(task, *next, taking);
+  EarlyRead early = early_read(task, taking);
+  early.of_another = of_another;
+  early.length = length;
+  read_early(task, socket, early);
 }
 
-// Which it is tells the order only.
+// Which it is tell the order and its length only.
 void Delivery::takes(Task& task, const QueuedDatagram& datagram, const Taking& taking) {
   LiveLeg* leg = datagram.leg.get();
   if (leg == nullptr) {
@@ -503,11 +507,9 @@ bool Delivery::was_read_unplaced(const LiveLeg& leg) {
 }
 
 // Not announced yet, or it came before the capture: unmatched until the former shows.
-void Delivery::read_early(Task& task, Socket& socket, const Taking& taking, bool of_another) {
+void Delivery::read_early(Task& task, Socket& socket, EarlyRead read) {
   ++counters_.unmatched_datagrams;
   if (socket.early_reads.size() >= Socket::kMaxEarly) socket.early_reads.pop();
-  EarlyRead read = early_read(task, taking);
-  read.of_another = of_another;
   socket.early_reads.push(read);
   task.early_socket = socket.key;
 }
@@ -521,19 +523,24 @@ void Delivery::early_reads_returned(Task& task, Nanoseconds time) {
   socket->unplaced.returned(task.pid, time);
 }
 
-// Who has taken the datagram that is announced now? Only the order of reads tells which.
+// Who has taken the datagram that is announced now? Only the order and length of reads tell which.
 std::optional<EarlyRead> Delivery::take_early_read(Socket& socket, const LiveLeg& leg,
                                                    bool is_part) {
   Fifo<EarlyRead>& reads = socket.early_reads;
   while (!reads.empty() && reads.front().time < leg.stages[Stage::stack]) reads.pop();
+  std::optional<std::size_t> found;
   for (std::size_t i = 0; i < reads.size(); ++i) {
-    const EarlyRead read = reads.at(i);
-    if (read.of_another && !is_part) continue;
-    reads.erase(i);
-    --counters_.unmatched_datagrams;
-    return read;
+    const EarlyRead& read = reads.at(i);
+    if ((read.of_another && !is_part) || !may_be_as_long(leg, read.length)) continue;
+    const bool is_it = is_part || is_as_long(leg, read.length);
+    if (!found || is_it) found = i;
+    if (is_it) break;
   }
-  return std::nullopt;
+  if (!found) return std::nullopt;
+  const EarlyRead read = reads.at(*found);
+  reads.erase(*found);
+  --counters_.unmatched_datagrams;
+  return read;
 }
 
 bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {

@@ -179,10 +179,9 @@ class Delivery {
   void gather(Socket& socket);
   std::size_t announced(const ByteQueue& bytes) const;
   [[gnu::noinline]] void take_from_subflows(Task& task, std::uint64_t key);
-  void take_datagram(Task& task, std::uint64_t key, Taking taking);
+  void take_datagram(Task& task, std::uint64_t key, Taking taking, std::uint32_t length);
   void takes(Task& task, const QueuedDatagram& datagram, const Taking& taking);
-  [[gnu::noinline]] void read_early(Task& task, Socket& socket, const Taking& taking,
-                                    bool of_another);
+  [[gnu::noinline]] void read_early(Task& task, Socket& socket, EarlyRead read);
   [[gnu::noinline]] std::optional<EarlyRead> take_early_read(Socket& socket, const LiveLeg& leg,
                                                              bool is_part);
   bool was_read_early(Socket& socket, LiveLeg& leg);

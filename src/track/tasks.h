@@ -43,6 +43,7 @@ struct Read {
 struct EarlyRead : Read {
   Nanoseconds returned = 0;  // the call; 0: not yet
   bool of_another = false;   // an skb that is no packet here: it may be a part of one
+  std::uint32_t length = 0;  // of a datagram
 };
 
 // Bytes a task has taken from an skb; not yet known whether it only peeked. Until that is, it may

@@ -119,6 +119,68 @@ TEST_F(DatagramDelivery, what_is_received_later_is_announced_for_itself) {
   EXPECT_EQ(time(leg(3), Stage::ready), 210U);
 }
 
+// It lost its CPU between taking the first and telling so: others have read on meanwhile.
+TEST_F(DatagramDelivery, datagrams_of_which_the_first_reader_is_told_late) {
+  const auto other = [](Nanoseconds time) { return at(time, 2, kTask, 300); };
+  const auto announced = [&](Nanoseconds time, std::uint64_t number, std::uint32_t length) {
+    tracker.on(at(time), NetifReceiveSkb{skb(number), length + 28, "eth0"});
+    tracker.on(at(time + 5), ready(kUdp));
+  };
+  SysEnter call;
+  call.family_member = "recvmsg";
+  tracker.on(other(50), call);
+  for (const std::uint64_t i : {1, 2, 3}) {
+    announced(100 * i, i, static_cast<std::uint32_t>(100 * i));
+  }
+  for (const std::int32_t length : {200, 300}) {
+    enter(300 + length);
+    recv_length(310 + length, length, kUdp);
+    exit(320 + length, length);
+  }
+  SockRecvLength told;
+  told.sk = kSocket;
+  told.protocol = kUdp;
+  told.ret = 100;
+  tracker.on(other(700), told);
+  SysExit returns;
+  returns.ret = 100;
+  tracker.on(other(710), returns);
+  EXPECT_EQ(leg(1).pid, 300);
+  EXPECT_EQ(time(leg(1), Stage::copy), 700U);
+  EXPECT_EQ(time(leg(2), Stage::copy), 510U);
+  EXPECT_EQ(time(leg(3), Stage::copy), 610U);
+}
+
+// What was read is longer: it came before the capture.
+TEST_F(DatagramDelivery, a_datagram_that_is_too_short_is_not_what_was_read) {
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(105), ready(kUdp));
+  enter(200);
+  recv_length(210, 101, kUdp);
+  exit(220, 101);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+  enter(300);
+  recv_length(310, 100, kUdp);
+  exit(320, 100);
+  EXPECT_EQ(time(leg(1), Stage::copy), 310U);
+}
+
+// Two were read before they were announced.
+TEST_F(DatagramDelivery, datagrams_read_early_are_told_apart_by_their_lengths) {
+  tracker.on(at(90), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(91), NetifReceiveSkb{skb(2), 228, "eth0"});
+  for (const std::int32_t length : {200, 100}) {
+    enter(300 - length);
+    recv_length(310 - length, length, kUdp);
+    exit(320 - length, length);
+  }
+  tracker.on(at(300), ready(kUdp));
+  tracker.on(at(301), ready(kUdp));
+  EXPECT_EQ(time(leg(1), Stage::copy), 210U);
+  EXPECT_EQ(time(leg(2), Stage::copy), 110U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U);
+}
+
 // In no softirq: threaded NAPI, a tunnel's daemon, who polls a device while it waits.
 TEST_F(DatagramDelivery, a_datagram_that_a_task_receives) {
   const auto thread = [](Nanoseconds time) { return at(time, 0, kTask, 33); };

@@ -171,6 +171,30 @@ TEST_F(SplitDatagrams, may_be_read_by_a_call_that_returns_after_the_last_is_know
   expect_read(1, 141, 150);
 }
 
+// Nobody tells when the call of the last returned: not when that of the one before did.
+TEST_F(SplitDatagrams, may_be_read_by_a_call_that_never_returns) {
+  receive(100, 1);
+  split(105, 1);
+  announce({110});
+  read_part(120);
+  announce({130});
+  enter(140);
+  copy(141, kPart, 100);
+  recv_length(142, 100, kUdp);
+  moves_on(145);
+  tracker.finish();
+  expect_read(1, 141, 0);
+}
+
+// Only the last read is the packet's.
+TEST_F(SplitDatagrams, of_which_some_are_not_read) {
+  arrive_split(100, 1, 2);
+  read_part(200);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::open);
+  EXPECT_FALSE(leg(1).stages.has(Stage::copy));
+}
+
 // udp_queue_rcv_one_skb() queues before it announces.
 TEST_F(SplitDatagrams, may_be_read_before_they_are_announced) {
   receive(100, 1);
@@ -334,6 +358,21 @@ TEST_F(SplitDatagrams, behind_a_gap_are_those_read_last) {
   expect_read(3, 511, 513);
 }
 
+// Before its CPU goes on; whether there was another, which the gap has, nobody knows.
+TEST_F(SplitDatagrams, behind_a_gap_may_be_read_at_once) {
+  tracker.on_loss({0, 10, 20, 5});
+  receive(100, 1);
+  split(105, 1);
+  announce({110});
+  read_part(120);
+  enter(130);
+  recv_length(131, -EAGAIN, kUdp);
+  exit(132, -EAGAIN);
+  moves_on(140);
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, UnknownCause::gap);
+}
+
 TEST_F(SplitDatagrams, behind_a_gap_that_are_more_than_were_read_are_unknown) {
   tracker.on_loss({0, 10, 20, 5});
   arrive_split(100, 1, 2);
@@ -382,6 +421,16 @@ TEST_F(SplitInABatch, are_as_many_as_the_packet_has) {
   expect_read(3, 241, 243);
   EXPECT_EQ(time(leg(2), Stage::ready), 130U);
   EXPECT_EQ(leg(1).confidence, Confidence::socket);
+}
+
+// By their length there would be two: IP's options took room.
+TEST_F(SplitInABatch, are_all_that_are_announced_where_nobody_else_waits) {
+  receive(100, 1, 2428);
+  split(105, 1);
+  announce({110, 120, 130});
+  moves_on(140);
+  for (const Nanoseconds time : {200U, 210U, 220U}) read_unnamed(time);
+  expect_read(1, 221, 223);
 }
 
 // Of a packet that no event told the number of they are all that is announced, and a guess.
