@@ -122,6 +122,14 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
   }
 }
 
+// When the call began, or once it had read some itself, as recvmmsg() does. What another task has
+// read since may have been there then.
+void Alignment::found_no_datagram(Socket& socket, const Task& task) {
+  const UnplacedReads& reads = socket.unplaced;
+  if (!reads.has_after(task.call_entered)) return held_no_datagram(socket, task.call_entered);
+  if (reads.last().pid == task.pid) held_no_datagram(socket, reads.last().time + 1);
+}
+
 // As many of the last reads before that as have come since the gap took those; all others are read
 // one by one. One that was on its way then may have been in it, and read, before it was announced.
 void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {

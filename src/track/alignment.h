@@ -2,9 +2,9 @@
 //
 // Until that is known its reads wait (track/unplaced_reads.h). Of a stream the first copy that
 // names a packet tells: what came before that one has been read by the last of those that wait, and
-// they are given out backwards; so does a call that found nothing to read. Of datagrams, behind a
-// gap, it is told by a moment at which the socket held none: by such a call, or one that slept
-// until a datagram came. Where nothing will tell any more, it is a guess, marked as one: as if
+// they are given out backwards; so does a call that found nothing to read. Of datagrams it is told
+// by a moment at which the socket held none: by such a call, or one that slept until a datagram
+// came. Where nothing will tell any more, it is a guess, marked as one: as if
 // nothing had been there.
 #pragma once
 
@@ -38,13 +38,14 @@ class Alignment {
   [[gnu::noinline]] void held_no_bytes(Socket& socket, Nanoseconds time);
   // Whether the task, which takes a datagram now, takes the oldest.
   bool is_oldest_next(Socket& socket, const Task& task) {
-    if (legs_.gaps() == 0 || socket.drained) return true;
+    if (socket.drained) [[likely]]
+      return true;
     may_have_slept_for(socket, task);
     return socket.drained;
   }
-  // Behind a gap: the socket held no datagram then. The task has a look at one: before it slept for
-  // that there was none.
-  [[gnu::noinline]] void held_no_datagram(Socket& socket, Nanoseconds time);
+  // The task, in a call, finds no datagram; or has a look at one: before it slept for that there
+  // was none.
+  [[gnu::noinline]] void found_no_datagram(Socket& socket, const Task& task);
   [[gnu::noinline]] void may_have_slept_for(Socket& socket, const Task& task);
 
   // A datagram was taken, or bytes; `skb`: that was copied from, if a copy told of them.
@@ -59,6 +60,7 @@ class Alignment {
   void forget(Socket& socket);
 
  private:
+  void held_no_datagram(Socket& socket, Nanoseconds time);
   bool settle_order(Socket& socket, const LiveLeg& named) const;
   void place_before(Socket& socket, const LiveLeg& named, bool is_certain);
   void place(Socket& socket, std::size_t number, std::uint64_t bytes, bool is_certain);

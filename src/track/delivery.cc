@@ -383,8 +383,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   const bool takes_nothing = (event.flags & kTakesNothing) != 0;
   if (takes_nothing || event.ret < 0) {
     if (takes_nothing) forget_peeked(task);
-    if (legs_.gaps() > 0) [[unlikely]]
-      looks(task, event);
+    looks(task, event);
     task.datagram_freed = false;
     return;
   }
@@ -419,8 +418,8 @@ void Delivery::looks(const Task& task, const SockRecvLength& event) {
   const std::uint64_t key = Sockets::key(event.sk);
   if (protocol == kProtocolUdp) {
     if (event.ret >= 0) alignment_.may_have_slept_for(socket(key), task);
-    if (finds_none) alignment_.held_no_datagram(socket(key), task.call_entered);
-  } else if (protocol == kProtocolTcp && finds_none) {
+    if (finds_none) alignment_.found_no_datagram(socket(key), task);
+  } else if (protocol == kProtocolTcp && finds_none && legs_.gaps() > 0) {
     alignment_.held_no_bytes(socket(key), task.call_entered);
   }
 }

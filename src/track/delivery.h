@@ -9,8 +9,8 @@
 //
 // UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
 // for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
-// context says it, and is preferred. Behind a gap the socket may hold older ones: reads wait, too.
-// A packet may be many datagrams (track/split_datagrams.h).
+// context says it, and is preferred. At the start and behind a gap the socket may hold older ones:
+// reads wait, too. A packet may be many datagrams (track/split_datagrams.h).
 //
 // A copy counts when it is known that the task did not only peek: at sock_recv_length, which has
 // the flags, or at the return of the call, whose flags are known too. What leaves a stream without

@@ -40,8 +40,8 @@ struct Socket {
   // Of datagrams that were read before their sk_data_ready came: __udp_enqueue_schedule_skb() (net/
   // ipv4/udp.c) puts one into the queue first, and a reader on another CPU may be that fast.
   Fifo<EarlyRead> early_reads;
-  UnplacedReads unplaced;  // while `bytes` is not aligned, or `datagrams` behind a gap not drained
-  bool drained = false;    // all that `datagrams` may lack has been read
+  UnplacedReads unplaced;               // while `bytes` is not aligned, or `datagrams` not drained
+  bool drained = false;                 // all that `datagrams` may lack has been read
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 

@@ -1,7 +1,7 @@
 // Reads of a stream of which nobody knows yet which of its bytes they took: the socket may hold
 // some from before the capture, or from a gap. The first copy that names a packet tells: what came
-// before that one has been read by the last of them. Of datagrams, behind a gap, it is told by a
-// moment at which the socket holds none.
+// before that one has been read by the last of them. Of datagrams it is told by a moment at which
+// the socket holds none.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,7 @@ class UnplacedReads {
   std::size_t size() const { return reads_.size(); }
   std::uint64_t bytes() const { return bytes_; }
   const UnplacedRead& front() const { return reads_.front(); }
+  const UnplacedRead& last() const { return reads_.at(size() - 1); }
 
   void push(const UnplacedRead& read);
   void pop();
@@ -39,12 +40,8 @@ class UnplacedReads {
     return last_ == Last::none || (last_ == Last::skb && last_skb_ != skb);
   }
   // Whether the last one was by that task, later than that.
-  bool last_is(Pid pid, Nanoseconds time) const {
-    if (empty()) return false;
-    const UnplacedRead& last = reads_.at(size() - 1);
-    return last.pid == pid && last.time > time;
-  }
-  bool has_after(Nanoseconds time) const { return !empty() && reads_.at(size() - 1).time > time; }
+  bool last_is(Pid pid, Nanoseconds time) const { return has_after(time) && last().pid == pid; }
+  bool has_after(Nanoseconds time) const { return !empty() && last().time > time; }
   void returned(Pid pid, Nanoseconds time);
   // How many were before that.
   std::size_t count_before(Nanoseconds time) const;

@@ -6,7 +6,9 @@
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <random>
@@ -33,8 +35,9 @@ void send_each(CallLog& log, const Fd& fd, unsigned seed) {
   }
 }
 
-// Looks at one in four before it reads; or reads until there is none, and polls then.
-enum class Manner { reads, peeks, drains };
+// Looks at one in four before it reads; or reads until there is none, and polls then; or takes as
+// many as there are, up to eight.
+enum class Manner { reads, peeks, drains, takes_several };
 
 struct Reader {
   std::string name;
@@ -46,6 +49,30 @@ struct Reader {
   }
 };
 
+class SeveralDatagrams {
+ public:
+  SeveralDatagrams() {
+    for (std::size_t i = 0; i < kMost; ++i) {
+      places_[i] = {bytes_[i].data(), bytes_[i].size()};
+      messages_[i].msg_hdr.msg_iov = &places_[i];
+      messages_[i].msg_hdr.msg_iovlen = 1;
+    }
+  }
+  std::uint32_t take(CallLog& log, const Fd& fd) {
+    const std::int64_t taken = log.take("recvmmsg", [&] {
+      return recvmmsg(fd.get(), messages_.data(), kMost, MSG_WAITFORONE, nullptr);
+    });
+    log.calls.back().datagrams.resize(static_cast<std::size_t>(taken));
+    return static_cast<std::uint32_t>(taken);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+  std::array<std::array<char, kLongest>, kMost> bytes_{};
+  std::array<iovec, kMost> places_{};
+  std::array<mmsghdr, kMost> messages_{};
+};
+
 void read_each(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
   std::mt19937 random(seed);
   std::array<char, kLongest> bytes;
@@ -53,7 +80,13 @@ void read_each(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) 
   for (std::uint32_t length = kShortest; length <= kLongest; ++length) {
     left += reader.datagrams(length);
   }
+  SeveralDatagrams several;
   while (left > 0) {
+    if (reader.manner == Manner::takes_several) {
+      left -= several.take(log, fd);
+      if (random() % 3 == 0) nap(random() % 300);
+      continue;
+    }
     const bool peeks = reader.manner == Manner::peeks && random() % 4 == 0;
     const int flags = peeks ? MSG_PEEK : reader.manner == Manner::drains ? MSG_DONTWAIT : 0;
     bool is_empty = false;
@@ -79,9 +112,11 @@ Judged judge(const std::vector<Arrival>& arrivals, const Reader& reader, const C
   std::uint32_t length = kShortest, of_it = 0;
   for (const LoggedCall& call : read.calls) {
     if (!call.takes || call.ret == 0) continue;
-    if (++of_it < reader.datagrams(length)) continue;
-    taken.at(length++) = &call;
-    of_it = 0;
+    for (std::size_t i = 0; i < std::max<std::size_t>(call.datagrams.size(), 1); ++i) {
+      if (++of_it < reader.datagrams(length)) continue;
+      taken.at(length++) = &call;
+      of_it = 0;
+    }
   }
   Judged judged;
   for (const Arrival& arrival : arrivals) {
@@ -100,7 +135,8 @@ TEST(LiveDatagramLoss, what_is_not_marked_is_right) {
                                     {"peeks", Manner::peeks},
                                     {"drains", Manner::drains},
                                     {"gets packets in pieces", Manner::reads, 400},
-                                    {"drains pieces", Manner::drains, 400}};
+                                    {"drains pieces", Manner::drains, 400},
+                                    {"takes several", Manner::takes_several}};
   const VethEnds ends;
   constexpr unsigned kTries = 12, kRounds = 4;
   unsigned rounds = 0;

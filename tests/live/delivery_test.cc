@@ -658,6 +658,34 @@ TEST_F(LiveUdp, a_peek_before_every_read) {
   bursts("udp peek", ends.client, ends.server, true);
 }
 
+// An overloaded server: what it reads is older than the capture, and later older than it seems.
+TEST_F(LiveUdp, a_socket_that_is_not_empty_until_the_end) {
+  constexpr std::uint32_t kBefore = 40, kMeanwhile = 300;
+  const VethEnds ends;
+  const Datagrams sockets = datagrams(ends.client, ends.server);
+  CallLog sender, log;
+  send_datagrams(sender, sockets.sender, 0, kBefore);
+  Recording recording;
+  DatagramReader reader(log, sockets.receiver);
+  for (std::uint32_t i = 0; i < kMeanwhile; ++i) {
+    send_datagrams(sender, sockets.sender, kBefore + i, 1);
+    reader.take(i % 2);
+  }
+  for (std::uint32_t left = kBefore; left > 0;) left -= reader.take(2);
+  char none = 0;
+  EXPECT_EQ(recv(sockets.receiver.get(), &none, 1, MSG_DONTWAIT), -1);
+  recording.stop();
+  for (LoggedCall& call : log.calls) {
+    std::erase_if(call.datagrams, [](std::uint32_t number) { return number < kBefore; });
+    for (std::uint32_t& number : call.datagrams) number -= kBefore;
+  }
+  const std::vector<Arrival> seen = udp_arrivals(recording, ends.server.device, kDatagram);
+  const Compared result = compare_datagrams(seen, log.calls);
+  std::printf("udp, never empty: %s\n", result.text().c_str());
+  EXPECT_EQ(result.packets, std::size_t{kMeanwhile});
+  EXPECT_EQ(result.right, result.packets) << result.text();
+}
+
 // ------------------------------------------------------------------------------ other ways
 
 TEST_F(LiveDelivery, a_forwarded_packet_has_all_its_legs) {

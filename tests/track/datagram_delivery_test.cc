@@ -12,7 +12,10 @@ using track::Confidence;
 using track::Outcome;
 using track::Stage;
 
-class DatagramDelivery : public DeliveryScript {};
+// Their socket is empty first.
+struct DatagramDelivery : DeliveryScript {
+  void SetUp() override { find_none(1, kUdp); }
+};
 
 // The CPU that made the skb frees it in a softirq (skb_defer_free_flush(), 6.18).
 TEST_F(DatagramDelivery, a_datagram_freed_elsewhere_before_its_call_returns) {
@@ -165,20 +168,34 @@ TEST_F(DatagramDelivery, a_datagram_that_is_too_short_is_not_what_was_read) {
   EXPECT_EQ(time(leg(1), Stage::copy), 310U);
 }
 
-// Two were read before they were announced.
+// All were read before they were announced, and told of by their readers in another order.
 TEST_F(DatagramDelivery, datagrams_read_early_are_told_apart_by_their_lengths) {
-  tracker.on(at(90), NetifReceiveSkb{skb(1), 128, "eth0"});
-  tracker.on(at(91), NetifReceiveSkb{skb(2), 228, "eth0"});
-  for (const std::int32_t length : {200, 100}) {
-    enter(300 - length);
-    recv_length(310 - length, length, kUdp);
-    exit(320 - length, length);
+  const std::array<std::int32_t, 4> announced{200, 100, 400, 300};
+  for (std::uint64_t i = 0; i < announced.size(); ++i) {
+    tracker.on(at(20 + i),
+               NetifReceiveSkb{skb(i), static_cast<std::uint32_t>(announced[i] + 28), "eth0"});
   }
-  tracker.on(at(300), ready(kUdp));
-  tracker.on(at(301), ready(kUdp));
-  EXPECT_EQ(time(leg(1), Stage::copy), 210U);
-  EXPECT_EQ(time(leg(2), Stage::copy), 110U);
+  for (const std::int32_t length : {400, 100, 200, 300}) {
+    const Nanoseconds time = 1000 - static_cast<Nanoseconds>(length);
+    enter(time);
+    recv_length(time + 10, length, kUdp);
+    exit(time + 20, length);
+  }
+  for (std::uint64_t i = 0; i < announced.size(); ++i) {
+    tracker.on(at(1100 + i), ready(kUdp));
+    EXPECT_EQ(time(leg(i + 1), Stage::copy), 1010U - static_cast<Nanoseconds>(announced[i]));
+  }
   EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U);
+}
+
+TEST_F(DatagramDelivery, a_longer_datagram_that_was_read_is_not_the_one_that_is_announced) {
+  tracker.on(at(90), NetifReceiveSkb{skb(1), 128, "eth0"});
+  enter(100);
+  recv_length(110, 200, kUdp);
+  exit(120, 200);
+  tracker.on(at(130), ready(kUdp));
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::open);
 }
 
 // In no softirq: threaded NAPI, a tunnel's daemon, who polls a device while it waits.
@@ -197,8 +214,8 @@ TEST_F(DatagramDelivery, a_datagram_that_a_task_receives) {
   EXPECT_EQ(time(leg(2), Stage::ready), 102U);
 }
 
-// It was there before the capture began.
-TEST_F(DatagramDelivery, a_datagram_that_nobody_saw_come_is_not_the_next_one) {
+// An earlier one is read that nobody saw come.
+TEST_F(DatagramDelivery, a_datagram_that_came_later_was_not_read_early) {
   enter(50);
   recv_length(60, 100, kUdp);
   exit(70, 100);
@@ -239,6 +256,8 @@ TEST_F(DatagramDelivery, the_last_socket_of_a_multicast_group_has_the_packet) {
     event.skaddr = sk;
     tracker.on(at(time), event);
   };
+  enter(40);
+  switched(50, kReader, kSleeps, 0);
   tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
   announce(110, kOther);
   tracker.on(at(115), SchedWaking{kOtherReader});
@@ -260,6 +279,7 @@ TEST_F(DatagramDelivery, the_last_socket_of_a_multicast_group_has_the_packet) {
   EXPECT_EQ(time(leg(1), Stage::wake), 125U);
   EXPECT_EQ(time(leg(1), Stage::run), 140U);
   EXPECT_EQ(leg(1).confidence, Confidence::socket);
+  tracker.finish();
   EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
 }
 

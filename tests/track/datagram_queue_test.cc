@@ -77,7 +77,7 @@ TEST_F(Datagrams, that_lie_far_behind_are_not_looked_at) {
 
 TEST_F(Datagrams, that_are_known_to_be_read_are_passed_over) {
   LiveLeg& a = packet(100);
-  LiveLeg& b = packet(100);
+  LiveLeg& b = packet(200);
   LiveLeg& c = packet(200);
   for (LiveLeg* each : {&a, &b, &c}) queue.push(*each, 1);
   b.rx.delivered = true;

@@ -31,11 +31,6 @@ struct DatagramsBehindAGap : DeliveryScript {
     recv_length(time + 10, 100, kUdp);
     exit(time + 20, 100);
   }
-  void find_none(Nanoseconds time) {
-    enter(time);
-    recv_length(time + 10, -EAGAIN, kUdp);
-    exit(time + 20, -EAGAIN);
-  }
   // Sleeps in a call until datagram `number` comes, at `time` + 20.
   void wait_for(Nanoseconds time, std::uint64_t number, std::string_view call = "recvfrom") {
     enter(time, call);
@@ -56,7 +51,7 @@ struct DatagramsBehindAGap : DeliveryScript {
 TEST_F(DatagramsBehindAGap, are_those_read_last_when_a_call_finds_no_more) {
   for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
   EXPECT_TRUE(packets.packets.empty());
-  find_none(800);
+  find_none(800, kUdp);
   expect_read(1, 500);
   expect_read(2, 600);
   expect_read(3, 700);
@@ -125,7 +120,7 @@ TEST_F(DatagramsBehindAGap, are_not_told_by_who_was_woken_by_another) {
 TEST_F(DatagramsBehindAGap, that_are_more_than_were_read_are_unknown) {
   read_one(400);
   read_one(500);
-  find_none(600);
+  find_none(600, kUdp);
   EXPECT_EQ(leg(1).outcome, Outcome::unknown);
   EXPECT_EQ(leg(1).cause, UnknownCause::gap);
   expect_read(2, 400);
@@ -142,7 +137,7 @@ TEST_F(DatagramsBehindAGap, are_not_read_early_by_who_reads_those_before_it) {
   exit(720, 100);
   tracker.on(at(730), ready(kUdp));
   read_one(800);
-  find_none(900);
+  find_none(900, kUdp);
   expect_read(4, 800);
   EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 4U);
 }
@@ -157,7 +152,7 @@ TEST_F(DatagramsBehindAGap, are_not_told_by_a_call_while_one_is_on_its_way) {
   exit(720, -EAGAIN);
   EXPECT_TRUE(packets.packets.empty());
   read_one(800);
-  find_none(900);
+  find_none(900, kUdp);
   expect_read(1, 400);
   expect_read(4, 800);
 }
@@ -167,7 +162,7 @@ TEST_F(DatagramsBehindAGap, are_not_read_by_a_worker_that_frees_another_skb) {
   read_one(400);
   tracker.on(at(450, 2, kTask, 55), ConsumeSkb{skb(1)});
   for (const Nanoseconds time : {500U, 600U}) read_one(time);
-  find_none(700);
+  find_none(700, kUdp);
   expect_read(1, 400);
   expect_read(2, 500);
 }
@@ -185,11 +180,87 @@ TEST_F(DatagramsBehindAGap, are_unknown_when_events_are_lost_again) {
   tracker.on_loss({1, 450, 460, 5});
   datagram(500, 4);
   read_one(600);
-  find_none(700);
+  find_none(700, kUdp);
   EXPECT_EQ(leg(1).cause, UnknownCause::gap);
   expect_read(4, 600);
   EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
+// A call of recvmmsg() reads two of them, and finds no more; another task reads between the two.
+TEST_F(DatagramsBehindAGap, are_told_by_a_call_that_reads_some_and_finds_no_more) {
+  const auto other = [](Nanoseconds time) { return at(time, 2, kTask, 300); };
+  SockRecvLength others;
+  others.sk = kSocket;
+  others.protocol = kUdp;
+  others.ret = 100;
+  enter(400, "recvmmsg");
+  recv_length(410, 100, kUdp);
+  recv_length(420, 100, kUdp);
+  tracker.on(other(430), others);
+  recv_length(440, -EAGAIN, kUdp);
+  EXPECT_TRUE(packets.packets.empty());
+  exit(450, 2);
+  find_none(500, kUdp);
+  EXPECT_EQ(leg(1).stages[Stage::copy], 410U);
+  EXPECT_EQ(leg(2).stages[Stage::copy], 420U);
+  EXPECT_EQ(leg(3).stages[Stage::copy], 430U);
+  EXPECT_EQ(leg(3).pid, 300);
+}
+
+// Of the others.
+TEST_F(DatagramsBehindAGap, of_which_one_is_named) {
+  read_one(400);
+  read(500, skb(2), 100);
+  find_none(600, kUdp);
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(2).stages[Stage::copy], 510U);
+  expect_read(3, 400);
+}
+
+// The socket of an overloaded server is never empty, nor was it when the capture began: reads are
+// of older ones, and each of its packets waits longer than it seems.
+struct DatagramsAtTheStart : DatagramsBehindAGap {
+  void SetUp() override {}
+};
+
+TEST_F(DatagramsAtTheStart, are_read_behind_those_from_before) {
+  read_one(50);
+  datagram(100, 1);
+  read_one(110);
+  datagram(150, 2);
+  read_one(200);
+  read_one(250);
+  EXPECT_TRUE(packets.packets.empty());
+  find_none(300, kUdp);
+  expect_read(1, 200);
+  expect_read(2, 250);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 2U);
+}
+
+TEST_F(DatagramsAtTheStart, are_read_at_once_by_who_slept_for_them) {
+  wait_for(100, 1);
+  recv_length(150, 100, kUdp);
+  exit(160, 100);
+  expect_read(1, 140);
+  datagram(200, 2);
+  read_one(300);
+  expect_read(2, 300);
+}
+
+TEST_F(DatagramsAtTheStart, are_read_at_once_where_a_call_found_none_before_they_came) {
+  find_none(50, kUdp);
+  datagram(100, 1);
+  read_one(200);
+  expect_read(1, 200);
+}
+
+TEST_F(DatagramsAtTheStart, stay_open_where_nothing_tells) {
+  datagram(100, 1);
+  read_one(200);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::open);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
 }
 
 }  // namespace

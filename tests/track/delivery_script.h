@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <span>
 #include <string_view>
 
@@ -96,6 +97,12 @@ class DeliveryScript : public ::testing::Test, protected TrackerScript {
     copy(time, address, len);
     recv_length(time + 10, len);
     exit(time + 20, len);
+  }
+  // A call that finds nothing.
+  void find_none(Nanoseconds time, std::uint16_t protocol) {
+    enter(time);
+    recv_length(time + 1, -EAGAIN, protocol);
+    exit(time + 2, -EAGAIN);
   }
   // A call that copies once.
   void read(Nanoseconds time, SkbAddr address, std::int32_t len) {

@@ -109,6 +109,7 @@ TEST_F(Discarded, bytes_are_told_of_once) {
 
 // The length of a datagram that was longer than the buffer.
 TEST_F(Discarded, nothing_of_a_datagram) {
+  find_none(340, kUdp);
   stack(350, skb(9), 48);
   tracker.on(at(351), ready(kUdp));
   enter_with(400, kTrunc);

@@ -38,6 +38,7 @@ TEST_F(ErrorQueue, has_no_bytes_of_the_stream) {
 }
 
 TEST_F(ErrorQueue, has_no_datagram_that_was_received) {
+  find_none(90, kUdp);
   stack(100, skb(1), 100);
   tracker.on(at(101), ready(kUdp));
   read_errors(300, kUdp);

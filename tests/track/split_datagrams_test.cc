@@ -18,6 +18,8 @@ struct SplitDatagrams : DeliveryScript {
   static constexpr std::uint64_t kQueueRcv = 0xffffffff81006010;
   static constexpr std::uint64_t kReceiveBuffer = 0xffffffff81006020;
   static constexpr std::uint32_t kPeek = 2;
+
+  void SetUp() override { find_none(1, kUdp); }
   // Of the skb of a datagram that was part of a packet.
   static constexpr SkbAddr kPart = skb(77);
 
@@ -186,6 +188,34 @@ TEST_F(SplitDatagrams, may_be_read_by_a_call_that_never_returns) {
   expect_read(1, 141, 0);
 }
 
+TEST_F(SplitDatagrams, may_be_read_as_the_capture_ends) {
+  receive(100, 1);
+  split(105, 1);
+  announce({110});
+  read_part(120);
+  tracker.finish();
+  expect_read(1, 121, 123);
+}
+
+// A tunnel's daemon writes what has come, and receives it in its call.
+TEST_F(SplitDatagrams, may_be_received_by_a_task) {
+  const auto daemon = [](Nanoseconds time) { return at(time, 0, kTask, 300); };
+  const auto receive_and_read = [&](Nanoseconds time, std::uint64_t number) {
+    tracker.on(daemon(time), NetifReceiveSkb{skb(number), 1228, "tun0"});
+    tracker.on(daemon(time + 5), ConsumeSkb{skb(number), kQueueRcv});
+    tracker.on(daemon(time + 10), ready(kUdp));
+    read_part(time + 20);
+  };
+  receive_and_read(100, 1);
+  tracker.on(daemon(150), SysExit{});
+  expect_read(1, 121, 123);
+  receive_and_read(200, 2);
+  SchedSwitch away;
+  away.prev_pid = 300;
+  tracker.on(daemon(250), away);
+  expect_read(2, 221, 223);
+}
+
 // Only the last read is the packet's.
 TEST_F(SplitDatagrams, of_which_some_are_not_read) {
   arrive_split(100, 1, 2);
@@ -284,6 +314,30 @@ TEST_F(SplitDatagrams, of_which_one_is_dropped) {
   for (const Nanoseconds time : {300U, 310U, 320U}) read_unnamed(time);
   expect_read(2, 321, 323);
   EXPECT_EQ(tracker.counters().packets, 2U);
+}
+
+// It is not what is lost: the packet that its skb had been, and nobody saw end, is another one.
+TEST_F(SplitDatagrams, of_which_one_is_freed) {
+  receive(50, 77);
+  moves_on(60);
+  receive(100, 1);
+  split(105, 1);
+  announce({110});
+  tracker.on(at(120), KfreeSkb{kPart, kReceiveBuffer, 4});
+  moves_on(140);
+  read_part(200);
+  expect_read(2, 201, 203);
+}
+
+TEST_F(SplitDatagrams, that_are_dropped_at_an_address_that_was_another_packets) {
+  receive(50, 77);
+  moves_on(60);
+  receive(100, 1);
+  split(105, 1);
+  drop(110);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, UnknownCause::address_reused);
 }
 
 TEST_F(SplitDatagrams, of_which_all_are_dropped) {
@@ -391,6 +445,7 @@ TEST_F(SplitDatagrams, behind_a_gap_that_are_more_than_were_read_are_unknown) {
 // A poll hands over all before the first is looked at.
 struct SplitInABatch : SplitDatagrams {
   void SetUp() override {
+    find_none(1, kUdp);
     tracker.on(at(90), NapiGroReceiveEntry{gro(1, 2428, 1200)});
     tracker.on(at(91), NapiGroReceiveEntry{gro(2, 128, 0)});
     tracker.on(at(92), NapiGroReceiveEntry{gro(3, 1229, 1200)});
