@@ -18,6 +18,10 @@ constexpr std::size_t kMaxPendingCopies = 4096;
 // Subflows of one MPTCP socket (MPTCP_SUBFLOWS_MAX, net/mptcp/pm.h).
 constexpr std::size_t kMaxSubflows = 8;
 
+// Of a socket that has datagrams nobody has read for so long something is heard: more come, or its
+// reader goes on. One of which nothing was is new, or empty.
+constexpr Nanoseconds kSoonHeardOf = 100'000'000;
+
 // What a socket has to forget, with its queue, may be the very packet that makes it forget: a skb
 // that is told of once more. Its slot is the next packet's then.
 bool has_not_ended(const LiveLeg* leg) {
@@ -68,6 +72,12 @@ Socket& Delivery::new_socket(std::uint64_t key) {
     sockets_.forget(old);
   }
   return sockets_.make(key);
+}
+
+Socket& Delivery::new_datagram_socket(std::uint64_t key, Nanoseconds time) {
+  Socket& socket = this->socket(key);
+  socket.drained = !legs_.in_gap() && time >= hears_since_ + kSoonHeardOf;
+  return socket;
 }
 
 // Bytes that were lost from the events make the order in the queue worthless. What seems to be out
@@ -201,7 +211,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   }
   if (!sure) leg->infer();
   leg->rx.socket = Sockets::key(event.skaddr);
-  Socket& socket = this->socket(leg->rx.socket);
+  Socket& socket = this->socket(leg->rx.socket, header.time);
   if (was_read_early(socket, *leg)) return;
   if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
   leg->rx.queued = true;
@@ -213,7 +223,7 @@ void Delivery::part_ready(const EventHeader& header, const SkDataReady& event) {
   sees_ready_ = true;
   cpu(header.cpu).ready = leg;
   origins_.took_another(header.cpu);
-  Socket& socket = this->socket(Sockets::key(event.skaddr));
+  Socket& socket = this->socket(Sockets::key(event.skaddr), header.time);
   if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
   if (!has_not_ended(leg)) return socket.datagrams.push_part(nullptr, header.time);
   leg->stages.set_first(Stage::ready, header.time);
@@ -383,7 +393,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   const bool takes_nothing = (event.flags & kTakesNothing) != 0;
   if (takes_nothing || event.ret < 0) {
     if (takes_nothing) forget_peeked(task);
-    looks(task, event);
+    looks(header, task, event);
     task.datagram_freed = false;
     return;
   }
@@ -410,15 +420,16 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
 
 // A call that takes nothing may tell that there is nothing. Who peeks may do so behind what there
 // is (SO_PEEK_OFF), and errors and urgent data lie beside it.
-void Delivery::looks(const Task& task, const SockRecvLength& event) {
+void Delivery::looks(const EventHeader& header, const Task& task, const SockRecvLength& event) {
   const std::uint16_t protocol = inet_protocol(event);
   if ((event.flags & (kMsgErrQueue | kMsgOob)) != 0) return;
   const bool peeks = (event.flags & kMsgPeek) != 0;
   const bool finds_none = event.ret == -EAGAIN && task.in_call && !peeks;
   const std::uint64_t key = Sockets::key(event.sk);
   if (protocol == kProtocolUdp) {
-    if (event.ret >= 0) alignment_.may_have_slept_for(socket(key), task);
-    if (finds_none) alignment_.found_no_datagram(socket(key), task);
+    Socket& socket = this->socket(key, header.time);
+    if (event.ret >= 0) alignment_.may_have_slept_for(socket, task);
+    if (finds_none) alignment_.found_no_datagram(socket, task);
   } else if (protocol == kProtocolTcp && finds_none && legs_.gaps() > 0) {
     alignment_.held_no_bytes(socket(key), task.call_entered);
   }
@@ -451,7 +462,7 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
 }
 
 void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking, std::uint32_t length) {
-  Socket& socket = this->socket(key);
+  Socket& socket = this->socket(key, taking.time);
   socket.datagrams.let_read_go();
   const bool freed_another = std::exchange(task.another_freed, false);
   if (std::exchange(task.datagram_freed, false)) return task.copies.clear();
@@ -668,6 +679,8 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
 }
 
 void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) {
+  if (hears_since_ == 0) [[unlikely]]
+    hears_since_ = header.time;
   Task& task = this->task(header);
   // Two events of one call lie right behind each other, in the order in which they were switched on
   // (both are probes of the tracepoint sys_enter; kernel/trace/trace_syscalls.c, 5.4 to 6.18).

@@ -127,6 +127,8 @@ class Delivery {
     settle(in_task(header) ? task(header).acked : cpu.acked);
   }
   void on_loss(CpuId id);
+  // Nothing is missing from then on.
+  void hears_since(Nanoseconds time) { hears_since_ = time; }
   void finish();
   const DeliveryCounters& counters() const { return counters_; }
 
@@ -165,6 +167,11 @@ class Delivery {
       forget_order(socket);
     return socket;
   }
+  // Of datagrams, that an event of that time is about.
+  Socket& socket(std::uint64_t key, Nanoseconds time) {
+    return sockets_.find(key) != nullptr ? socket(key) : new_datagram_socket(key, time);
+  }
+  [[gnu::noinline]] Socket& new_datagram_socket(std::uint64_t key, Nanoseconds time);
   [[gnu::noinline]] Socket& new_socket(std::uint64_t key);
   [[gnu::noinline]] void forget_order(Socket& socket);
   void settle(LegRef& acked) {
@@ -187,7 +194,8 @@ class Delivery {
   bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   bool was_read_unplaced(const LiveLeg& leg);
-  [[gnu::noinline]] void looks(const Task& task, const SockRecvLength& event);
+  [[gnu::noinline]] void looks(const EventHeader& header, const Task& task,
+                               const SockRecvLength& event);
   [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                                  std::uint64_t copied);
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
@@ -227,6 +235,7 @@ class Delivery {
   // Empty but for their memory:
   std::vector<QueuedBytes> gathered_;  // by subflows
   std::vector<LiveLeg*> read_;         // by a copy
+  Nanoseconds hears_since_ = 0;        // 0: of nothing yet
   bool sees_ready_ = false;
   bool sees_calls_ = false;
 };

@@ -444,6 +444,7 @@ void PacketTracker::on_loss(const LossWindow& window) {
   if (runs_ != nullptr) runs_->lost(window);
   legs_.on_loss(window);
   forget(window.cpu);
+  delivery_.hears_since(window.to);
 }
 
 void PacketTracker::forget(CpuId cpu) {

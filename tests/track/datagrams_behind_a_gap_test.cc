@@ -255,6 +255,27 @@ TEST_F(DatagramsAtTheStart, are_read_at_once_where_a_call_found_none_before_they
   expect_read(1, 200);
 }
 
+// A client's, which gets its answer before it waits for it: had there been any before, they would
+// have been heard of.
+TEST_F(DatagramsAtTheStart, are_read_at_once_where_nothing_was_heard_of_their_socket_for_long) {
+  constexpr Nanoseconds kLong = 100'000'000;
+  enter(10);
+  exit(20, 0);
+  datagram(10 + kLong, 1);
+  read_one(30 + kLong);
+  expect_read(1, 30 + kLong);
+}
+
+TEST_F(DatagramsAtTheStart, may_be_behind_others_of_a_socket_that_is_heard_of_soon_after_a_gap) {
+  constexpr Nanoseconds kLong = 100'000'000;
+  enter(10);
+  exit(20, 0);
+  tracker.on_loss({0, 50, kLong, 5});
+  datagram(10 + kLong, 1);
+  read_one(30 + kLong);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
 TEST_F(DatagramsAtTheStart, stay_open_where_nothing_tells) {
   datagram(100, 1);
   read_one(200);
