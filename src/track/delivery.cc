@@ -212,10 +212,8 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   if (!sure) leg->infer();
   leg->rx.socket = Sockets::key(event.skaddr);
   Socket& socket = this->socket(leg->rx.socket, header.time);
-  if (was_read_early(socket, *leg)) return;
   if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
-  leg->rx.queued = true;
-  socket.datagrams.push(*leg, header.time);
+  datagrams_.announced(socket, *leg, header.time);
 }
 
 void Delivery::part_ready(const EventHeader& header, const SkDataReady& event) {
@@ -225,14 +223,7 @@ void Delivery::part_ready(const EventHeader& header, const SkDataReady& event) {
   origins_.took_another(header.cpu);
   Socket& socket = this->socket(Sockets::key(event.skaddr), header.time);
   if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
-  if (!has_not_ended(leg)) return socket.datagrams.push_part(nullptr, header.time);
-  leg->stages.set_first(Stage::ready, header.time);
-  leg->rx.ready = leg->rx.queued = true;
-  leg->rx.socket = socket.key;
-  const std::optional<EarlyRead> read = take_early_read(socket, *leg, true);
-  if (!read) return socket.datagrams.push_part(leg, header.time);
-  leg->confidence = Confidence::socket;
-  reads_.deliver_part(*leg, task(read->pid), *read);
+  datagrams_.part_announced(socket, has_not_ended(leg) ? leg : nullptr, header.time);
 }
 
 // Only now: where nothing waits, tcp_rcv_established() answers before it announces.
@@ -408,7 +399,8 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
   } else if (protocol == kProtocolUdp) {
-    take_datagram(task, key, taking(task, header), static_cast<std::uint32_t>(event.ret));
+    datagrams_.read(socket(key, header.time), task, taking(task, header),
+                    static_cast<std::uint32_t>(event.ret));
   } else {
     task.copies.clear();  // netlink, unix and their kind are no packets
   }
@@ -461,69 +453,6 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
   commit(task, key);
 }
 
-void Delivery::take_datagram(Task& task, std::uint64_t key, Taking taking, std::uint32_t length) {
-  Socket& socket = this->socket(key, taking.time);
-  socket.datagrams.let_read_go();
-  const bool freed_another = std::exchange(task.another_freed, false);
-  if (std::exchange(task.datagram_freed, false)) return task.copies.clear();
-  // A datagram whose copy named its skb is that one; else the oldest, and of those that came as one
-  // packet where the skb is no packet's.
-  LiveLeg* leg = nullptr;
-  bool of_another = freed_another;
-  for (const PendingCopy& copy : task.copies) {
-    LiveLeg* named = copy.leg.get();
-    const bool is_its = named != nullptr && named->rx.socket == key;
-    if (is_its) leg = named;
-    if (is_its || leg == nullptr) taking = copy.taking;
-    of_another = of_another || !is_its;
-  }
-  task.copies.clear();
-  if (leg != nullptr) return reads_.deliver(*leg, task, taking);
-  const bool is_part = of_another && socket.datagrams.has_parts();
-  const bool is_of_none = freed_another && !is_part;
-  if (!alignment_.is_oldest_next(socket, task)) [[unlikely]] {
-    if (!is_of_none) return alignment_.wait_with_datagram(socket, task, taking);
-    ++counters_.unmatched_datagrams;
-    return;
-  }
-  std::optional<QueuedDatagram> next;
-  if (!is_of_none) next = is_part ? socket.datagrams.take_part() : socket.datagrams.take(length);
-  if (next) return takes(task, *next, taking);
-  EarlyRead early = early_read(task, taking);
-  early.of_another = of_another;
-  early.length = length;
-  read_early(task, socket, early);
-}
-
-// Which it is tell the order and its length only.
-void Delivery::takes(Task& task, const QueuedDatagram& datagram, const Taking& taking) {
-  LiveLeg* leg = datagram.leg.get();
-  if (leg == nullptr) {
-    ++counters_.unmatched_datagrams;
-  } else if (datagram.is_last) {
-    leg->confidence = Confidence::socket;
-    leg->stages.clear(Stage::ret);  // of a part before it
-    reads_.deliver(*leg, task, taking);
-  } else if (leg->rx.splits) {
-    leg->confidence = Confidence::socket;
-    reads_.deliver_part(*leg, task, taking);
-  }
-}
-
-// Has it, perhaps, been read already?
-bool Delivery::was_read_unplaced(const LiveLeg& leg) {
-  const Socket* socket = sockets_.find(leg.rx.socket);
-  return socket != nullptr && !socket->unplaced.empty();
-}
-
-// Not announced yet, or it came before the capture: unmatched until the former shows.
-void Delivery::read_early(Task& task, Socket& socket, EarlyRead read) {
-  ++counters_.unmatched_datagrams;
-  if (socket.early_reads.size() >= Socket::kMaxEarly) socket.early_reads.pop();
-  socket.early_reads.push(read);
-  task.early_socket = socket.key;
-}
-
 void Delivery::early_reads_returned(Task& task, Nanoseconds time) {
   Socket* socket = sockets_.find(std::exchange(task.early_socket, 0));
   if (socket == nullptr) return;
@@ -533,38 +462,10 @@ void Delivery::early_reads_returned(Task& task, Nanoseconds time) {
   socket->unplaced.returned(task.pid, time);
 }
 
-// Who has taken the datagram that is announced now? Only the order and length of reads tell which.
-std::optional<EarlyRead> Delivery::take_early_read(Socket& socket, const LiveLeg& leg,
-                                                   bool is_part) {
-  Fifo<EarlyRead>& reads = socket.early_reads;
-  while (!reads.empty() && reads.front().time < leg.stages[Stage::stack]) reads.pop();
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < reads.size(); ++i) {
-    const EarlyRead& read = reads.at(i);
-    if ((read.of_another && !is_part) || !may_be_as_long(leg, read.length)) continue;
-    const bool is_it = is_part || is_as_long(leg, read.length);
-    if (!found || is_it) found = i;
-    if (is_it) break;
-  }
-  if (!found) return std::nullopt;
-  const EarlyRead read = reads.at(*found);
-  reads.erase(*found);
-  --counters_.unmatched_datagrams;
-  return read;
-}
-
-bool Delivery::was_read_early(Socket& socket, LiveLeg& leg) {
-  const std::optional<EarlyRead> read = take_early_read(socket, leg, false);
-  if (!read) return false;
-  leg.stages.clear(Stage::ready);  // nobody waited for it
-  leg.confidence = Confidence::socket;
-  if (read->returned == 0) {
-    Task& reader = task(read->pid);
-    reads_.deliver(leg, reader, {read->time, read->cpu, reader.sleep});
-    return true;
-  }
-  reads_.deliver_late(leg, *read);
-  return true;
+// Has it, perhaps, been read already?
+bool Delivery::was_read_unplaced(const LiveLeg& leg) {
+  const Socket* socket = sockets_.find(leg.rx.socket);
+  return socket != nullptr && !socket->unplaced.empty();
 }
 
 // What the task copied is read for good. `key`, a socket's, is 0 when no event named it: then the

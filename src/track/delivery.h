@@ -7,10 +7,9 @@
 // capture or a gap, copies wait (track/alignment.h). A segment that opens a connection has no
 // tcp_probe (track/openers.h).
 //
-// UDP. sk_data_ready pushes a datagram; sock_recv_length pops one, or, when it came first, waits
-// for the one that was in the stack before it. Up to 6.17 the skb's own consume_skb in the reader's
-// context says it, and is preferred. At the start and behind a gap the socket may hold older ones:
-// reads wait, too. A packet may be many datagrams (track/split_datagrams.h).
+// UDP. sk_data_ready pushes a datagram, sock_recv_length pops one (track/datagrams.h). Up to 6.17
+// the skb's own consume_skb in the reader's context says it, and is preferred. At the start and
+// behind a gap the socket may hold older ones: reads wait, too.
 //
 // A copy counts when it is known that the task did not only peek: at sock_recv_length, which has
 // the flags, or at the return of the call, whose flags are known too. What leaves a stream without
@@ -39,6 +38,7 @@
 #include "event/tcp.h"
 #include "track/alignment.h"
 #include "track/context.h"
+#include "track/datagrams.h"
 #include "track/delivery_counters.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
@@ -186,12 +186,6 @@ class Delivery {
   void gather(Socket& socket);
   std::size_t announced(const ByteQueue& bytes) const;
   [[gnu::noinline]] void take_from_subflows(Task& task, std::uint64_t key);
-  void take_datagram(Task& task, std::uint64_t key, Taking taking, std::uint32_t length);
-  void takes(Task& task, const QueuedDatagram& datagram, const Taking& taking);
-  [[gnu::noinline]] void read_early(Task& task, Socket& socket, EarlyRead read);
-  [[gnu::noinline]] std::optional<EarlyRead> take_early_read(Socket& socket, const LiveLeg& leg,
-                                                             bool is_part);
-  bool was_read_early(Socket& socket, LiveLeg& leg);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   bool was_read_unplaced(const LiveLeg& leg);
   [[gnu::noinline]] void looks(const EventHeader& header, const Task& task,
@@ -230,6 +224,7 @@ class Delivery {
   SplitDatagrams splits_{legs_, reads_, sockets_};
   DeliveryCounters counters_;
   Alignment alignment_{legs_, tasks_, reads_, counters_};
+  Datagrams datagrams_{tasks_, reads_, alignment_, counters_};
   PerCpu<Cpu> cpus_;
   Openers openers_{flows_};
   // Empty but for their memory:
