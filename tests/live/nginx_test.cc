@@ -138,7 +138,7 @@ class LiveNginx : public ::testing::Test {
   void record_serving(const char* profile, Others others) {
     const Nanoseconds outside = idle_of_proc();
     Background recorder(
-        {SKBTRAIL_BINARY, "record", "-o", file_, "--profile", profile, "--buffer-size", "16384"});
+        {SKBTRAIL_BINARY, "record", "-o", file_, "--profile", profile, "--buffer-size", "65536"});
     ASSERT_TRUE(recorder.wait_for("recording"));
     const Nanoseconds inside = idle_of_proc();
     others == Others::hog ? serve_beside_a_hog() : serve_on_one_cpu();
