@@ -6,7 +6,6 @@
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "support/call_log.h"
+#include "support/datagram_reader.h"
 #include "support/deliveries.h"
 #include "support/ends.h"
 #include "support/loss.h"
@@ -49,30 +49,6 @@ struct Reader {
   }
 };
 
-class SeveralDatagrams {
- public:
-  SeveralDatagrams() {
-    for (std::size_t i = 0; i < kMost; ++i) {
-      places_[i] = {bytes_[i].data(), bytes_[i].size()};
-      messages_[i].msg_hdr.msg_iov = &places_[i];
-      messages_[i].msg_hdr.msg_iovlen = 1;
-    }
-  }
-  std::uint32_t take(CallLog& log, const Fd& fd) {
-    const std::int64_t taken = log.take("recvmmsg", [&] {
-      return recvmmsg(fd.get(), messages_.data(), kMost, MSG_WAITFORONE, nullptr);
-    });
-    log.calls.back().datagrams.resize(static_cast<std::size_t>(taken));
-    return static_cast<std::uint32_t>(taken);
-  }
-
- private:
-  static constexpr std::size_t kMost = 8;
-  std::array<std::array<char, kLongest>, kMost> bytes_{};
-  std::array<iovec, kMost> places_{};
-  std::array<mmsghdr, kMost> messages_{};
-};
-
 void read_each(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
   std::mt19937 random(seed);
   std::array<char, kLongest> bytes;
@@ -80,10 +56,10 @@ void read_each(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) 
   for (std::uint32_t length = kShortest; length <= kLongest; ++length) {
     left += reader.datagrams(length);
   }
-  SeveralDatagrams several;
+  DatagramReader several(log, fd);
   while (left > 0) {
     if (reader.manner == Manner::takes_several) {
-      left -= several.take(log, fd);
+      left -= several.recvmmsg_several();
       if (random() % 3 == 0) nap(random() % 300);
       continue;
     }

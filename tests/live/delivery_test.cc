@@ -17,6 +17,7 @@
 #include <numeric>
 
 #include "support/call_log.h"
+#include "support/datagram_reader.h"
 #include "support/deliveries.h"
 #include "support/ends.h"
 #include "support/files.h"
@@ -554,56 +555,11 @@ void send_datagrams(CallLog& log, const Fd& fd, std::uint32_t from, std::uint32_
   }
 }
 
-// How a reader takes datagrams: by recvfrom, recvmsg and recvmmsg in turn.
-class DatagramReader {
- public:
-  DatagramReader(CallLog& log, const Fd& fd) : log_(log), fd_(fd) {
-    for (std::size_t i = 0; i < kMost; ++i) {
-      parts_[i] = {bytes_[i].data(), bytes_[i].size()};
-      messages_[i].msg_hdr.msg_iov = &parts_[i];
-      messages_[i].msg_hdr.msg_iovlen = 1;
-    }
-  }
-
-  // One call; how many it took.
-  std::uint32_t take(int turn) {
-    std::int64_t taken = 1;
-    switch (turn % 3) {
-      case 0:
-        log_.take("recvfrom", [&] { return recv(fd_.get(), bytes_[0].data(), kDatagram, 0); });
-        break;
-      case 1:
-        log_.take("recvmsg", [&] { return recvmsg(fd_.get(), &messages_[0].msg_hdr, 0); });
-        break;
-      default:
-        taken = log_.take("recvmmsg", [&] {
-          return recvmmsg(fd_.get(), messages_.data(), kMost, MSG_WAITFORONE, nullptr);
-        });
-    }
-    for (std::int64_t i = 0; i < taken; ++i) {
-      std::uint32_t number = 0;
-      std::memcpy(&number, bytes_[static_cast<std::size_t>(i)].data(), sizeof number);
-      log_.calls.back().datagrams.push_back(number);
-    }
-    return static_cast<std::uint32_t>(taken);
-  }
-  void peek(int turn) {
-    if (turn % 2 == 0) {
-      log_.other("recvfrom",
-                 [&] { return recv(fd_.get(), bytes_[0].data(), kDatagram, MSG_PEEK); });
-    } else {
-      log_.other("recvmsg", [&] { return recvmsg(fd_.get(), &messages_[0].msg_hdr, MSG_PEEK); });
-    }
-  }
-
- private:
-  static constexpr std::size_t kMost = 5;
-  CallLog& log_;
-  const Fd& fd_;
-  std::array<std::array<char, kDatagram>, kMost> bytes_{};
-  std::array<iovec, kMost> parts_{};
-  std::array<mmsghdr, kMost> messages_{};
-};
+// By recvfrom, recvmsg and recvmmsg in turn.
+std::uint32_t take_by_turns(DatagramReader& reader, int turn) {
+  if (turn % 3 == 0) return reader.recv_one();
+  return turn % 3 == 1 ? reader.recvmsg_one() : reader.recvmmsg_several();
+}
 
 class LiveUdp : public LiveDelivery {
  protected:
@@ -616,8 +572,8 @@ class LiveUdp : public LiveDelivery {
       DatagramReader reader(log, sockets.receiver);
       std::uint32_t taken = 0;
       for (int turn = 0; taken < kDatagrams; ++turn) {
-        if (peeking) reader.peek(turn);
-        taken += reader.take(turn);
+        if (peeking) reader.peek(turn % 2 != 0);
+        taken += take_by_turns(reader, turn);
       }
     });
     CallLog sender;
@@ -669,9 +625,9 @@ TEST_F(LiveUdp, a_socket_that_is_not_empty_until_the_end) {
   DatagramReader reader(log, sockets.receiver);
   for (std::uint32_t i = 0; i < kMeanwhile; ++i) {
     send_datagrams(sender, sockets.sender, kBefore + i, 1);
-    reader.take(i % 2);
+    take_by_turns(reader, static_cast<int>(i % 2));
   }
-  for (std::uint32_t left = kBefore; left > 0;) left -= reader.take(2);
+  for (std::uint32_t left = kBefore; left > 0;) left -= reader.recvmmsg_several();
   char none = 0;
   EXPECT_EQ(recv(sockets.receiver.get(), &none, 1, MSG_DONTWAIT), -1);
   recording.stop();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/call_log.h"
+#include "support/datagram_reader.h"
 #include "support/deliveries.h"
 #include "support/ends.h"
 #include "support/loss.h"
@@ -51,34 +52,17 @@ void send_messages(CallLog& log, const Fd& fd, const std::vector<std::uint32_t>&
   }
 }
 
-// By recvfrom and recvmmsg in turn; some are looked at first. Until a datagram of no bytes comes.
+// By recvfrom or recvmmsg; some are looked at first. Until a datagram of no bytes comes.
 void read_datagrams(CallLog& log, const Fd& fd) {
-  constexpr std::size_t kAtOnce = 8;
   std::mt19937 random(3);
-  std::array<std::array<char, kDatagram>, kAtOnce> bytes;
-  std::array<iovec, kAtOnce> places{};
-  std::array<mmsghdr, kAtOnce> messages{};
-  for (std::size_t i = 0; i < kAtOnce; ++i) {
-    places[i] = {bytes[i].data(), kDatagram};
-    messages[i].msg_hdr.msg_iov = &places[i];
-    messages[i].msg_hdr.msg_iovlen = 1;
-  }
+  DatagramReader reader(log, fd);
   while (true) {
-    if (random() % 8 == 0) {
-      log.other("recvfrom", [&] { return recv(fd.get(), bytes[0].data(), kDatagram, MSG_PEEK); });
-    }
-    const bool many = random() % 4 == 0;
-    const std::int64_t ret = log.take(many ? "recvmmsg" : "recvfrom", [&]() -> std::int64_t {
-      if (!many) return recv(fd.get(), bytes[0].data(), kDatagram, 0);
-      return recvmmsg(fd.get(), messages.data(), kAtOnce, MSG_WAITFORONE, nullptr);
-    });
-    const std::int64_t taken = many ? ret : 1;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(taken); ++i) {
-      const bool is_end = many ? messages[i].msg_len == 0 : ret == 0;
-      if (is_end) return;
-      std::uint32_t number = 0;
-      std::memcpy(&number, bytes[i].data(), sizeof number);
-      log.calls.back().datagrams.push_back(number);
+    if (random() % 8 == 0) reader.peek(false);
+    const std::uint32_t taken = random() % 4 == 0 ? reader.recvmmsg_several() : reader.recv_one();
+    for (std::uint32_t i = 0; i < taken; ++i) {
+      if (reader.length(i) > 0) continue;
+      log.calls.back().datagrams.resize(i);
+      return;
     }
     if (random() % 16 == 0) nap(random() % 100);
   }
