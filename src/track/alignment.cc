@@ -151,7 +151,7 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
   for (; before > came; --before, reads.pop()) ++counters_.unmatched_datagrams;
   for (; came > before; --came) {
     LiveLeg* lost = socket.datagrams.take()->leg.get();
-    if (lost != nullptr) legs_.close(*lost, Outcome::unknown, UnknownCause::gap);
+    if (lost != nullptr) legs_.close(*lost, Outcome::unknown, legs_.lost_cause());
   }
   for (; !reads.empty(); reads.pop()) {
     const std::optional<QueuedDatagram> next = socket.datagrams.take();

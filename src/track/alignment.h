@@ -4,8 +4,8 @@
 // names a packet tells: what came before that one has been read by the last of those that wait, and
 // they are given out backwards; so does a call that found nothing to read. Of datagrams it is told
 // by a moment at which the socket held none: by such a call, or one that slept until a datagram
-// came. Where nothing will tell any more, it is a guess, marked as one: as if
-// nothing had been there.
+// came. Where nothing will tell any more, it is a guess, marked as one: as if nothing had been
+// there.
 #pragma once
 
 #include <cstddef>

@@ -61,7 +61,7 @@ QueuedDatagram DatagramQueue::take_at(std::size_t index) {
 }
 
 // It came last, or nearly so.
-bool DatagramQueue::has_last_part(const LiveLeg& packet) {
+bool DatagramQueue::end_parts(const LiveLeg& packet) {
   for (std::size_t i = queue_.size(); i-- > 0;) {
     QueuedDatagram& queued = queue_.at(i);
     if (!queued.is_part || queued.leg.get() != &packet) continue;

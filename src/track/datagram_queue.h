@@ -59,8 +59,9 @@ class DatagramQueue {
   std::optional<QueuedDatagram> take_part();
   // Those that are known to have been read go, as far as they are the oldest.
   void let_read_go();
-  // No more parts of that packet will come. False when it has none here: all have been read.
-  bool has_last_part(const LiveLeg& packet);
+  // No more parts of that packet will come: the newest is the last. False when it has none here, as
+  // all have been read.
+  bool end_parts(const LiveLeg& packet);
   void erase(const LiveLeg& packet);
   void clear();
 

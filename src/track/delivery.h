@@ -161,7 +161,9 @@ class Delivery {
   // References to others end when a new one is made.
   Socket& socket(std::uint64_t key) {
     Socket* known = sockets_.find(key);
-    Socket& socket = known != nullptr ? *known : new_socket(key);
+    return as_known(known != nullptr ? *known : new_socket(key));
+  }
+  Socket& as_known(Socket& socket) {
     socket.used = true;
     if (socket.gaps != legs_.gaps()) [[unlikely]]
       forget_order(socket);
@@ -169,7 +171,8 @@ class Delivery {
   }
   // Of datagrams, that an event of that time is about.
   Socket& socket(std::uint64_t key, Nanoseconds time) {
-    return sockets_.find(key) != nullptr ? socket(key) : new_datagram_socket(key, time);
+    Socket* known = sockets_.find(key);
+    return known != nullptr ? as_known(*known) : new_datagram_socket(key, time);
   }
   [[gnu::noinline]] Socket& new_datagram_socket(std::uint64_t key, Nanoseconds time);
   [[gnu::noinline]] Socket& new_socket(std::uint64_t key);

@@ -169,6 +169,8 @@ class LegTable {
   void finish();
   std::uint32_t gaps() const { return gaps_; }
   bool in_gap() const { return open_gaps_ > 0; }
+  // Of what cannot be told since something is missing: events, or what came before the first.
+  UnknownCause lost_cause() const { return gaps_ > 0 ? UnknownCause::gap : UnknownCause::none; }
 
   const LegCounters& counters() const { return counters_; }
 

@@ -68,8 +68,8 @@ void Reads::part_returned(LiveLeg& leg, const Task& task, Nanoseconds returned) 
 }
 
 void Reads::was_last_part(LiveLeg& leg) {
-  if (leg.rx.part_read == RxState::PartRead::none) {  // read in a gap
-    return legs_.close(leg, Outcome::unknown, UnknownCause::gap);
+  if (leg.rx.part_read == RxState::PartRead::none) {  // before it was known to be
+    return legs_.close(leg, Outcome::unknown, legs_.lost_cause());
   }
   leg.rx.delivered = true;
   if (leg.rx.part_read == RxState::PartRead::returned) legs_.close(leg, Outcome::delivered);
@@ -124,21 +124,20 @@ void Reads::has_read(LiveLeg& leg, Nanoseconds returned) {
   legs_.close(leg, Outcome::delivered);
 }
 
+void Reads::call_returned(LiveLeg& leg, const Task& task, Nanoseconds time) {
+  const bool has_all = leg.rx.delivered && leg.pid == task.pid;
+  has_all ? has_read(leg, time) : part_returned(leg, task, time);
+}
+
 void Reads::let_older_go(Task& task) {
   Task::let_older_half_go(task.read, [this, &task](const LegRef& ref) {
-    LiveLeg* leg = ref.get();
-    if (leg == nullptr) return;
-    const bool has_it = leg->rx.delivered && leg->pid == task.pid;
-    has_it ? has_read(*leg, 0) : part_returned(*leg, task, 0);
+    if (LiveLeg* leg = ref.get(); leg != nullptr) call_returned(*leg, task, 0);
   });
 }
 
 void Reads::returned(Task& task, Nanoseconds time) {
   for (const LegRef& ref : task.read) {
-    LiveLeg* leg = ref.get();
-    if (leg == nullptr) continue;
-    const bool has_it = leg->rx.delivered && leg->pid == task.pid;
-    has_it ? has_read(*leg, time) : part_returned(*leg, task, time);
+    if (LiveLeg* leg = ref.get(); leg != nullptr) call_returned(*leg, task, time);
   }
   task.read.clear();
 }

@@ -61,6 +61,7 @@ class Reads {
   static void reaches(LiveLeg& leg, const Read& read, const Sleep& sleep, const Task& reader);
   void waits_for_return(LiveLeg& leg, Task& task);
   void has_read(LiveLeg& leg, Nanoseconds returned);
+  void call_returned(LiveLeg& leg, const Task& task, Nanoseconds time);
   [[gnu::noinline]] static void part_returned(LiveLeg& leg, const Task& task, Nanoseconds returned);
   // Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
   [[gnu::noinline]] void let_older_go(Task& task);

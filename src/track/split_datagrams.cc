@@ -31,7 +31,7 @@ void SplitDatagrams::end(CpuId id) {
   if (split->dropped) return legs_.close(*packet, Outcome::dropped);
   if (!split->announced) return legs_.close(*packet, Outcome::consumed);
   Socket* socket = sockets_.find(packet->rx.socket);
-  if (socket != nullptr && socket->datagrams.has_last_part(*packet)) return;
+  if (socket != nullptr && socket->datagrams.end_parts(*packet)) return;
   reads_.was_last_part(*packet);
 }
 

@@ -93,15 +93,15 @@ TEST_F(Datagrams, may_be_parts_of_a_packet) {
   queue.push(whole, 1);
   EXPECT_FALSE(queue.take_part());
   for (int i = 0; i < 3; ++i) queue.push_part(&split, 2);
-  EXPECT_TRUE(queue.has_last_part(split));
-  EXPECT_FALSE(queue.has_last_part(whole));
+  EXPECT_TRUE(queue.end_parts(split));
+  EXPECT_FALSE(queue.end_parts(whole));
   EXPECT_FALSE(queue.take_part()->is_last);
   EXPECT_EQ(of(queue.take(100)), &whole);
   EXPECT_FALSE(queue.take(300)->is_last);
   EXPECT_TRUE(queue.has_parts());
   EXPECT_TRUE(queue.take(100)->is_last);
   EXPECT_FALSE(queue.has_parts());
-  EXPECT_FALSE(queue.has_last_part(split));
+  EXPECT_FALSE(queue.end_parts(split));
 }
 
 TEST_F(Datagrams, of_a_packet_that_was_given_up_are_still_read) {

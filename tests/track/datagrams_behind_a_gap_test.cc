@@ -276,6 +276,14 @@ TEST_F(DatagramsAtTheStart, may_be_behind_others_of_a_socket_that_is_heard_of_so
   EXPECT_TRUE(packets.packets.empty());
 }
 
+// Nothing was lost: that is not the reason.
+TEST_F(DatagramsAtTheStart, that_are_more_than_were_read_are_unknown_for_no_gap) {
+  datagram(100, 1);
+  find_none(200, kUdp);
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, UnknownCause::none);
+}
+
 TEST_F(DatagramsAtTheStart, stay_open_where_nothing_tells) {
   datagram(100, 1);
   read_one(200);
