@@ -113,8 +113,7 @@ void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
 
 void Delivery::received(const EventHeader& header, const Protocol::Probed& probed,
                         const TcpProbe& event) {
-  const std::uint64_t key = event.skaddr ? Sockets::key(*event.skaddr) : event.sock_cookie;
-  Socket& socket = this->socket(key);
+  Socket& socket = probed_socket(event);
   if (socket.sport != event.sport || socket.dport != event.dport) {
     const bool was_another = socket.sport != 0 || !socket.datagrams.empty();
     if (was_another) {
@@ -142,7 +141,7 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
     cpu.coalesced[level(header)].clear();
     return;
   }
-  cpu.answer[level(header)] = {key};
+  cpu.answer[level(header)] = {event.skaddr ? Sockets::key(*event.skaddr) : socket.key};
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;
@@ -150,6 +149,12 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
   for (LiveLeg* leg : probed.coalesced) {
     queue_bytes(header, socket, leg, leg->rx.stack_len - probed.headers);
   }
+}
+
+Socket& Delivery::probed_socket(const TcpProbe& event) {
+  if (!event.skaddr) return socket(event.sock_cookie);
+  Socket* known = sockets_.find(*event.skaddr, event.sock_cookie);
+  return known != nullptr ? as_known(*known) : socket(Sockets::key(*event.skaddr));
 }
 
 void Delivery::arrives(const EventHeader& header, Socket& socket, LiveLeg& leg,

@@ -169,6 +169,7 @@ class Delivery {
       forget_order(socket);
     return socket;
   }
+  Socket& probed_socket(const TcpProbe& event);
   // Of datagrams, that an event of that time is about.
   Socket& socket(std::uint64_t key, Nanoseconds time) {
     Socket* known = sockets_.find(key);

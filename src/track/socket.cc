@@ -40,16 +40,17 @@ Socket* Sockets::find_old(std::uint64_t key) {
   return found == by_address_.end() ? nullptr : found->second;
 }
 
-std::uint64_t Sockets::key_of(SockAddr sk, std::uint64_t cookie) {
-  const std::uint64_t address = key(sk);
-  const Socket* here = find(address);
-  if (here != nullptr && is_address(here->key)) return address;
-  if (here != nullptr && here->key == cookie) return cookie;
-  if (const auto found = sockets_.find(cookie); found != sockets_.end()) {
-    by_address_[address] = found->second;  // whoever had it before is gone
-    found->second->address = address;
+// `gone`: who had the address before.
+Socket* Sockets::find_by_cookie(SockAddr sk, std::uint64_t cookie, Socket* gone) {
+  if (gone != nullptr) {
+    by_address_.erase(gone->address);
+    gone->address = 0;
   }
-  return cookie;
+  const auto found = sockets_.find(cookie);
+  if (found == sockets_.end()) return nullptr;
+  by_address_[key(sk)] = found->second;
+  found->second->address = key(sk);
+  return found->second;
 }
 
 Socket& Sockets::least_used() {

@@ -48,8 +48,9 @@ struct Socket {
 // By the address of the struct sock where events tell it, else by its cookie. Kernel addresses have
 // the top bit, cookies count up from 1. tcp_probe tells the address in 6.12, not in 6.8; there
 // tcp_rcv_space_adjust tells both, and from then on the address finds the socket too: it is all
-// that the events of its end tell. One whose end nobody sees stays, until there are too many: then
-// one goes that nothing was heard of for long.
+// that the events of its end tell. So it is where a socket is read before anything is known of it:
+// nobody knows then what the tcp_probe that comes will tell. One whose end nobody sees stays, until
+// there are too many: then one goes that nothing was heard of for long.
 class Sockets {
  public:
   static constexpr std::size_t kMaxSockets = 65536;
@@ -65,8 +66,18 @@ class Sockets {
       return recent;
     return find_old(key);
   }
-  // Of the socket that an event names by both: its address finds it from now on.
-  std::uint64_t key_of(SockAddr sk, std::uint64_t cookie);
+  // The socket that an event names by both: its address finds it from now on. Null when nothing is
+  // known of it.
+  Socket* find(SockAddr sk, std::uint64_t cookie) {
+    Socket* here = find(key(sk));
+    if (here != nullptr && (is_address(here->key) || here->key == cookie)) [[likely]]
+      return here;
+    return find_by_cookie(sk, cookie, here);
+  }
+  std::uint64_t key_of(SockAddr sk, std::uint64_t cookie) {
+    const Socket* here = find(sk, cookie);
+    return here != nullptr ? here->key : cookie;
+  }
   void forget(Socket& socket);
   bool full() const { return sockets_.size() >= kMaxSockets; }
   // Whom to forget when it is: not used since it was here last (second chance).
@@ -84,6 +95,7 @@ class Sockets {
   static constexpr std::size_t kRecent = 64;
   static std::size_t place(std::uint64_t key) { return (key >> 6 ^ key >> 12 ^ key) % kRecent; }
   [[gnu::noinline]] Socket* find_old(std::uint64_t key);
+  [[gnu::noinline]] Socket* find_by_cookie(SockAddr sk, std::uint64_t cookie, Socket* gone);
 
   std::array<Socket*, kRecent> recent_{};
   boost::unordered_flat_map<std::uint64_t, Socket*> sockets_;

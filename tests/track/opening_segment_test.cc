@@ -246,6 +246,20 @@ TEST_F(OpeningSegment, is_answered_as_all_are_where_nothing_is_announced) {
   }
 }
 
+// What is read is named by a cookie first, of a socket that nothing else has named; the next
+// segment names its address, too.
+TEST_F(OpeningSegment, may_be_read_in_part_before_the_next_segment_comes) {
+  open(100, skb(1), 1400);
+  read_by_cookie(200, skb(1), 900);
+  arrive_unannounced(300, skb(2), 1400);  // coalesced with it
+  tracker.on(at(302), ready(kTcp));
+  read_by_cookie(400, skb(1), 900);
+  read_by_cookie(500, skb(1), 1000);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ret), 420U);
+  EXPECT_EQ(time(leg(2), Stage::ret), 520U);
+}
+
 // splice() has no copy event.
 TEST_F(OpeningSegment, may_be_read_without_a_copy) {
   open(100, skb(1), 1400);

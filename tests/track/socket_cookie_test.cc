@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "track/delivery_script.h"
+#include "track/socket.h"
 
 namespace skbtrail::test {
 namespace {
@@ -80,6 +81,69 @@ TEST_F(SocketsByCookie, a_socket_that_is_gone_is_not_found_by_its_address) {
   tracker.finish();
   EXPECT_EQ(leg(2).outcome, Outcome::open);
   EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+}
+
+// Nothing is known of a socket yet when it is read; then tcp_probe names both.
+struct SocketsByBoth : SocketsByCookie {
+  void arrive_by_both(Nanoseconds time, SkbAddr address, std::uint64_t cookie) {
+    stack(time, address, 100);
+    TcpProbe event = probe(address, 100);
+    event.sock_cookie = cookie;
+    tracker.on(at(time + 1), event);
+  }
+  // Bytes from before the capture, then some of a packet.
+  void begin(std::uint64_t cookie) {
+    read(200, skb(8), cookie);
+    arrive_by_both(300, skb(1), cookie);
+    read(400, skb(1), cookie);
+  }
+};
+
+TEST_F(SocketsByBoth, a_socket_is_one_by_either) {
+  begin(5);
+  arrive_by_both(500, skb(2), 5);
+  close(600);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+  EXPECT_EQ(leg(2).cause, track::UnknownCause::socket_closed);
+}
+
+// The end of the first one was not seen.
+TEST_F(SocketsByBoth, an_address_is_the_last_ones_who_had_it) {
+  begin(5);
+  arrive_by_both(500, skb(2), 5);
+  arrive_by_both(600, skb(3), 6);
+  read(700, skb(3), 6);
+  arrive_by_both(800, skb(4), 6);
+  close(900);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+  EXPECT_EQ(leg(3).outcome, Outcome::delivered);
+  EXPECT_EQ(leg(3).confidence, Confidence::exact);
+  EXPECT_EQ(leg(4).cause, track::UnknownCause::socket_closed);
+}
+
+// Whose end is not seen goes some day, and the address is another's by then.
+TEST(Sockets, who_had_an_address_before_does_not_take_it_along) {
+  constexpr SockAddr address{0xffff888200000800};
+  track::Sockets sockets;
+  track::Socket& first = sockets.make(5);
+  ASSERT_EQ(sockets.find(address, 5), &first);
+  track::Socket& second = sockets.make(6);
+  ASSERT_EQ(sockets.find(address, 6), &second);
+  sockets.forget(first);
+  EXPECT_EQ(sockets.find(track::Sockets::key(address)), &second);
+}
+
+// Nor is one that is not known yet found by it as the other.
+TEST(Sockets, an_address_is_nobodys_between_two) {
+  constexpr SockAddr address{0xffff888200000800};
+  track::Sockets sockets;
+  track::Socket& first = sockets.make(5);
+  ASSERT_EQ(sockets.find(address, 5), &first);
+  EXPECT_EQ(sockets.key_of(address, 6), 6U);
+  EXPECT_EQ(sockets.find(track::Sockets::key(address)), nullptr);
 }
 
 // Of two connections at once. skb(1) is coalesced with skb(9) of the first; then its address is
