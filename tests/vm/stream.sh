@@ -4,14 +4,15 @@
 
 # stream_agrees DEVICE PCAP: segments that DEVICE received and PCAP has, against calls of socat.
 # Sets `segments`, `right`: given to the call that read their last byte, `at`: where in the stream
-# the first one begins, and `first`: "right", or what was said of it.
+# the first one begins, `others`: how many that came behind it overtook others, too, before its turn
+# came, and `first`: "right", or what was said of it.
 stream_agrees() {
   frames "$results/$2" >"$results/frames"
   arrivals "$1" >"$results/arrivals"
   reads >"$results/reads"
   equal "$(wc -l <"$results/arrivals")" "$(wc -l <"$results/frames")" 'packets against those of the tap'
   local wrong
-  read -r segments right wrong at first < <(judge)
+  read -r segments right wrong at others first < <(judge)
   equal "$wrong" 0 'segments given to another call, and said to be exact'
 }
 
@@ -41,11 +42,21 @@ reads() {
     awk '{ sum += $2; print $1, sum }'
 }
 # Segments whose last byte had not come before; those given to the call that read it; those given to
-# another and said to be exact; of the first one where in the stream it is, and whether it is right.
+# another and said to be exact; of the first one where in the stream it is, how many overtook others
+# before its turn came, and whether it is right.
 judge() {
   paste -d ' ' "$results/frames" "$results/arrivals" | awk -v reads="$results/reads" '
-    BEGIN { while ((getline line <reads) > 0) { split(line, of, " "); time[++calls] = of[1]; end[calls] = of[2] } }
-    $2 == 0 || $2 in seen { next }
+    BEGIN {
+      while ((getline line <reads) > 0) { split(line, of, " "); time[++calls] = of[1]; end[calls] = of[2] }
+      next_byte = 0
+    }
+    $2 == 0 { next }
+    segments && next_byte < at && $3 != "dropped" {
+      others += $1 > next_byte
+      here[$1] = $2
+      while (next_byte in here) next_byte = here[next_byte]
+    }
+    $2 in seen { next }
     {
       seen[$2]
       ++segments
@@ -57,5 +68,5 @@ judge() {
       if (segments == 1) at = $1
       if (segments == 1) first = is_right ? "right" : $3 " by " $5 " and not " time[call]
     }
-    END { print segments + 0, right + 0, wrong + 0, at + 0, first }'
+    END { print segments + 0, right + 0, wrong + 0, at + 0, others + 0, first }'
 }

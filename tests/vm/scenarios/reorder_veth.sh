@@ -19,7 +19,7 @@ check() {
   forwards_agree
   softirqs_agree
   devices_agree vs
-  local segments right at first
+  local segments right at others first
   stream_agrees vs vc.pcap
   at_least 400 "$segments" 'segments with data'
   # Before 6.3 nothing tells when one is read that has overtaken others: it is given to some call, and
