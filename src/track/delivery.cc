@@ -141,7 +141,7 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
     cpu.coalesced[level(header)].clear();
     return;
   }
-  cpu.answer[level(header)] = {event.skaddr ? Sockets::key(*event.skaddr) : socket.key};
+  cpu.answer[level(header)] = {socket.key};
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
   for (const LiveLeg* leg : probed.coalesced) behind += leg->rx.stack_len - probed.headers;

@@ -276,6 +276,17 @@ TEST_F(DatagramsAtTheStart, may_be_behind_others_of_a_socket_that_is_heard_of_so
   EXPECT_TRUE(packets.packets.empty());
 }
 
+// Another CPU is losing events all the time.
+TEST_F(DatagramsAtTheStart, may_be_behind_others_of_a_socket_that_is_first_heard_of_in_a_gap) {
+  constexpr Nanoseconds kLong = 100'000'000;
+  enter(10);
+  exit(20, 0);
+  tracker.on_loss_begin({1, 50, 3 * kLong, 5});
+  datagram(10 + 2 * kLong, 1);
+  read_one(30 + 2 * kLong);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
 // Nothing was lost: that is not the reason.
 TEST_F(DatagramsAtTheStart, that_are_more_than_were_read_are_unknown_for_no_gap) {
   datagram(100, 1);
