@@ -113,7 +113,8 @@ void write_remarks(std::string_view name, const CallStats& call, TextWriter& out
     line += line.empty() ? fmt::format("    {}: {}", name, item) : ", " + item;
   };
   add(call.restarted, "begun again after a signal");
-  add(call.in_gaps, "with lost events inside");
+  add(call.in_gaps,
+      fmt::format("with lost events inside ({}, in no column)", short_time(call.in_gaps_ns)));
   add(call.open_at_start, "begun before what was read");
   add(call.open_at_end, "open at its end");
   add(call.never_returned, "that never returned");
@@ -190,6 +191,7 @@ json::object call_json(const SyscallReport& report, const CallStats& call) {
                    {"moving", call.moving},
                    {"sizes", sizes_json(call.sizes)},
                    {"in_gaps", call.in_gaps},
+                   {"in_gaps_ns", call.in_gaps_ns},
                    {"open_at_start", call.open_at_start},
                    {"open_at_end", call.open_at_end},
                    {"never_returned", call.never_returned},

@@ -224,9 +224,9 @@ void SchedStats::count(ProcCount& proc, Nanoseconds after, Nanoseconds time, boo
 void SchedStats::leave(SchedTask& prev, const EventHeader& header, const SchedSwitch& event,
                        const TaskSwitch& change) {
   const bool voluntary = !change.prev_runnable;
-  if (prev.call_gaps != prev.life->gaps) {
+  if (prev.call_doubts != prev.life->doubts) {
     prev.call = WaitPlace::kNoCall;
-    prev.call_gaps = prev.life->gaps;
+    prev.call_doubts = prev.life->doubts;
   }
   if (ran_whole(change)) {
     prev.run.add(change.ran.run_ns);

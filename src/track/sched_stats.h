@@ -97,9 +97,9 @@ struct SchedTask {
  private:
   friend class SchedStats;
   std::int32_t call = WaitPlace::kNoCall;
-  std::uint32_t call_gaps = 0;  // TaskLife::gaps when `call` was known
-  bool slept = false;           // its last switch away was voluntary
-  Nanoseconds seen_at = 0;      // it came, or made a call
+  std::uint32_t call_doubts = 0;  // TaskLife::doubts when `call` was known
+  bool slept = false;             // its last switch away was voluntary
+  Nanoseconds seen_at = 0;        // it came, or made a call
   // The place it slept in last, and who woke it last, are mostly those of the time before: found
   // again without a search.
   WaitPlace place;
@@ -158,6 +158,7 @@ class SchedStats : private LifeSink {
     set_call(header, static_cast<std::int32_t>(event.nr));
   }
   void on(const EventHeader& header, const RawSysExit&) { set_call(header, WaitPlace::kNoCall); }
+  void on_loss_begin(const LossWindow& window) { times_.on_loss_begin(window); }
   void on_loss(const LossWindow& window) { times_.on_loss(window); }
   // After the last event, with its time.
   void finish(Nanoseconds end);
@@ -249,7 +250,7 @@ class SchedStats : private LifeSink {
                          Nanoseconds now) {
     task.seen_at = now;
     task.call = number;
-    task.call_gaps = life.gaps;
+    task.call_doubts = life.doubts;
   }
 
   TaskTimes& times_;

@@ -65,6 +65,7 @@ CallStats& CallStats::operator+=(const CallStats& other) {
   errors += other.errors;
   restarted += other.restarted;
   in_gaps += other.in_gaps;
+  in_gaps_ns += other.in_gaps_ns;
   time += other.time;
   wall += other.wall;
   bytes += other.bytes;
@@ -120,7 +121,7 @@ void SyscallStats::enter(const EventHeader& header, std::int64_t number) {
   if (its.current == nullptr || its.current->nr != nr) its.current = &stats(its, nr);
   its.entered = header.time;
   its.at_entry = times_.clock(life, header.time);
-  its.gaps_at_entry = life.gaps;
+  its.doubts_at_entry = life.doubts;
 }
 
 void SyscallStats::leave(const EventHeader& header, std::int64_t number, std::int64_t ret) {
@@ -138,9 +139,10 @@ void SyscallStats::leave(const EventHeader& header, std::int64_t number, std::in
     ++call.return_missing;
     return returned_only(its, nr, ret);
   }
-  if (life.gaps != its.gaps_at_entry) ++call.in_gaps;
   const Nanoseconds left = std::max(header.time, its.entered);  // damaged: time may run back
-  count(call, spent(times_.clock(life, left), its.at_entry), ret);
+  const TaskClock time = spent(times_.clock(life, left), its.at_entry);
+  add_time(call, time, life.doubts != its.doubts_at_entry);
+  add_result(call, ret, time.blocked_ns > 0);
 }
 
 void SyscallStats::returned_only(TaskCalls& its, std::int64_t nr, std::int64_t ret) {
@@ -154,10 +156,18 @@ void SyscallStats::returned_only(TaskCalls& its, std::int64_t nr, std::int64_t r
   ++(std::exchange(its.any, true) ? call.entry_missing : call.open_at_start);
 }
 
-void SyscallStats::count(CallStats& call, const TaskClock& spent, std::int64_t ret) {
+void SyscallStats::add_time(CallStats& call, const TaskClock& spent, bool in_gap) {
   ++call.count;
+  if (in_gap) [[unlikely]] {
+    ++call.in_gaps;
+    call.in_gaps_ns += spent.wall_ns();
+    return;
+  }
   call.time += spent;
   call.wall.add(spent.wall_ns());
+}
+
+void SyscallStats::add_result(CallStats& call, std::int64_t ret, bool slept) {
   if (is_error(ret)) {
     ++call.errors;
     if (is_restart(ret)) ++call.restarted;
@@ -173,7 +183,7 @@ void SyscallStats::count(CallStats& call, const TaskClock& spent, std::int64_t r
       call.ready += static_cast<std::uint64_t>(ret);
       ++call.readying;
     } else {
-      ++(spent.blocked_ns > 0 ? call.timeouts : call.empty);
+      ++(slept ? call.timeouts : call.empty);
     }
   }
 }

@@ -5,6 +5,9 @@
 // call's time, to the nanosecond. A thread that sleeps in epoll_wait() is blocked there, and costs
 // nothing.
 //
+// Where events were lost that may be a task's, what looks like one call may have been two, and
+// another in between: those are counted, and how long they took is kept apart.
+//
 // Not every call has two ends. Apart from the calls, with no time: those that began before the
 // capture; those still open at its end; those that never return (exit(), and whatever a task was in
 // when it was killed); those whose return is missing, as the same task entered another call. A
@@ -55,16 +58,17 @@ struct CallStats {
   std::uint64_t count = 0;
   std::uint64_t errors = 0;     // returned -1 to -4095
   std::uint64_t restarted = 0;  // of these, that the kernel began again by itself
-  std::uint64_t in_gaps = 0;    // events were lost meanwhile that may be theirs: times are doubtful
-  TaskClock time;               // sum of all
-  Values wall;
-  std::uint64_t bytes = 0;     // CallResult::bytes: sum of what it returned
-  std::uint64_t moving = 0;    // calls that moved any
-  SizeCounts sizes;            // of these
-  std::uint64_t ready = 0;     // CallResult::ready: sum of what it returned
-  std::uint64_t readying = 0;  // calls that returned any
-  std::uint64_t timeouts = 0;  // returned 0 after having slept
-  std::uint64_t empty = 0;     // returned 0 at once
+  std::uint64_t in_gaps = 0;    // events were lost meanwhile that may be theirs
+  Nanoseconds in_gaps_ns = 0;   // from entry to return of those
+  TaskClock time;               // sum of all others
+  Values wall;                  // of these
+  std::uint64_t bytes = 0;      // CallResult::bytes: sum of what it returned
+  std::uint64_t moving = 0;     // calls that moved any
+  SizeCounts sizes;             // of these
+  std::uint64_t ready = 0;      // CallResult::ready: sum of what it returned
+  std::uint64_t readying = 0;   // calls that returned any
+  std::uint64_t timeouts = 0;   // returned 0 after having slept
+  std::uint64_t empty = 0;      // returned 0 at once
 
   std::uint64_t open_at_start = 0;
   std::uint64_t entry_missing = 0;  // the same, later: events were lost
@@ -87,7 +91,7 @@ struct TaskCalls {
   CallStats* current = nullptr;  // the call that is open
   Nanoseconds entered = 0;
   TaskClock at_entry;
-  std::uint32_t gaps_at_entry = 0;
+  std::uint32_t doubts_at_entry = 0;
 };
 
 class SyscallStats : private LifeSink {
@@ -131,7 +135,8 @@ class SyscallStats : private LifeSink {
   void enter(const EventHeader& header, std::int64_t number);
   void leave(const EventHeader& header, std::int64_t number, std::int64_t ret);
   void returned_only(TaskCalls& its, std::int64_t nr, std::int64_t ret);
-  static void count(CallStats& call, const TaskClock& spent, std::int64_t ret);
+  static void add_time(CallStats& call, const TaskClock& spent, bool in_gap);
+  static void add_result(CallStats& call, std::int64_t ret, bool slept);
 
   TaskTimes& times_;
   SyscallNames& names_;

@@ -51,8 +51,8 @@ TaskLife& TaskTimes::find(Pid pid, const EventHeader& header, TaskState before) 
   const bool was_there = pid == 0 || !used_.contains(pid);
   TaskLife& life = make(pid, was_there ? start_ : header.time, before);
   if (was_there && gaps_ > 0) {
+    doubt(life);
     life.gaps = gaps_;
-    life.doubt = true;
   }
   known = &life;
   return life;
@@ -62,6 +62,8 @@ TaskLife& TaskTimes::find(Pid pid, const EventHeader& header, TaskState before) 
 void TaskTimes::advance(TaskLife& life, Nanoseconds now, TaskState next) const {
   life.clock = clock(life, now);
   life.doubt = false;
+  if (open_gaps_ > 0 && next != TaskState::running && life.pid != 0) [[unlikely]]
+    doubt(life);  // it may come to a CPU that is losing events
   life.since = std::max(now, life.since);
   if (next == TaskState::running) life.interrupted = interrupted(life.cpu, life.since);
   life.state = next;
@@ -297,14 +299,35 @@ void TaskTimes::on(const EventHeader& header, const SchedProcessExit& event) {
   if (life.pid == event.pid) life.exiting = true;
 }
 
-void TaskTimes::on_loss(const LossWindow& window) {
+// What it does now may be missing, or has been.
+void TaskTimes::doubt(TaskLife& life) const {
+  life.doubt = true;
+  ++life.doubts;
+  if (life.last_gap != gaps_) ++life.gaps;
+  life.last_gap = gaps_;
+}
+
+void TaskTimes::on_loss_begin(const LossWindow& window) {
+  ++open_gaps_;
   ++gaps_;
+  may_hide(window);
+}
+
+void TaskTimes::on_loss(const LossWindow& window) {
+  if (open_gaps_ > 0) {
+    --open_gaps_;
+  } else {
+    ++gaps_;  // nobody said when it began
+  }
+  may_hide(window);
+}
+
+void TaskTimes::may_hide(const LossWindow& window) {
   for (TaskLife* life : living_) {
     const bool elsewhere = life->placed && life->cpu != window.cpu;
     const bool runs_on = life->state == TaskState::running && life->since <= window.from;
     if (elsewhere && (runs_on || life->pid == 0)) continue;
-    ++life->gaps;
-    life->doubt = true;
+    doubt(*life);
   }
 }
 

@@ -28,9 +28,9 @@
 //    was thought to run counts as running until then and as waiting from then on; the task that it
 //    does run, as what it was until then, and as running from then on. Both are counted, and the
 //    time in question is also summed up as doubtful.
-//  - After a gap in a CPU's events all time since the last event of a task is doubtful, but for
-//  tasks
-//    which run on another CPU.
+//  - When a gap in a CPU's events begins, all time since the last event of a task is doubtful, but
+//    for tasks which run on another CPU. So it is when it ends, and in between from when a task
+//    leaves its CPU until it is on one again: it may have been on that one.
 //
 // A machine makes thousands of tasks a second for as long as one likes. Of those that are over, the
 // ones that switched least are forgotten: what they did is added up in one (ended()), and so every
@@ -121,14 +121,16 @@ struct TaskLife {
   std::uint64_t switches = 0;           // away from it
   std::uint64_t migrations = 0;         // came to another CPU than it left
   std::uint32_t gaps = 0;               // that may hide something of it
+  std::uint32_t doubts = 0;             // how often something of it may have been hidden so far
   std::uint32_t unseen_arrivals = 0;    // ran on a CPU that no switch gave it
   std::uint32_t unseen_departures = 0;  // was elsewhere, or another ran, and no switch took it away
   std::uint32_t unseen_wakeups = 0;     // ran after a sleep that nobody ended
 
  private:
   friend class TaskTimes;
-  std::uint32_t place = 0;  // among the living
-  bool kept = false;        // somebody wants it
+  std::uint32_t place = 0;     // among the living
+  std::uint32_t last_gap = 0;  // of `gaps`
+  bool kept = false;           // somebody wants it
   bool woken_early = false;
   bool doubt = false;  // about what it did since `since`
   bool exiting = false;
@@ -205,6 +207,7 @@ class TaskTimes {
   void on(const EventHeader&, const SchedProcessFork&);
   void on(const EventHeader&, const SchedProcessExec&);
   void on(const EventHeader&, const SchedProcessExit&);
+  void on_loss_begin(const LossWindow&);
   void on_loss(const LossWindow&);
   // After the last event, with its time: every living task's clock is complete then.
   void finish(Nanoseconds end);
@@ -268,6 +271,8 @@ class TaskTimes {
   void arrive_unseen(TaskLife& life, Cpu& here, const EventHeader& header);
   void depart_unseen(TaskLife& life, Nanoseconds now);
   void leave_unseen(TaskLife& life);
+  void may_hide(const LossWindow& window);
+  void doubt(TaskLife& life) const;
   void settle(TaskLife& life, Cpu& here, CpuId cpu);
   void advance(TaskLife& life, Nanoseconds now, TaskState next) const;
   void end(TaskLife& life, Nanoseconds now);
@@ -286,6 +291,7 @@ class TaskTimes {
   bool started_ = false;
   Nanoseconds start_ = 0;
   std::uint32_t gaps_ = 0;
+  std::uint32_t open_gaps_ = 0;  // a CPU is losing events now
   PerCpu<Cpu> cpus_;
   PidTable<TaskLife*> pids_;
   PidSet

@@ -571,17 +571,18 @@ void EveryTracker::Parts::check_calls() {
   for (const track::TaskCalls* task : calls.tasks()) {
     Nanoseconds in_calls = 0;
     for (const track::CallStats* call : task->calls) {
-      violations.equal(call->wall.histogram().count(), call->count, "calls and their times");
+      violations.equal(call->wall.histogram().count() + call->in_gaps, call->count,
+                       "calls and their times");
       violations.equal(call->wall.histogram().total(), wall(call->time), "parts of calls");
       violations.at_most(call->errors, call->count, "errors of calls");
       violations.at_most(call->restarted, call->errors, "restarted calls");
-      violations.at_most(call->in_gaps, call->count, "calls in gaps");
+      violations.at_most(call->time.doubtful_ns, wall(call->time), "doubtful time of calls");
       violations.at_most(call->moving + call->errors, call->count, "calls that moved bytes");
       violations.equal(sum(call->sizes.counts()), call->moving, "sizes of calls");
       violations.at_most(call->readying + call->timeouts + call->empty + call->errors, call->count,
                          "calls that waited");
       violations.at_most(call->time.stolen_ns, call->time.run_ns, "stolen from calls");
-      in_calls += wall(call->time);
+      in_calls += wall(call->time) + call->in_gaps_ns;
       entered += call->count + call->return_missing + call->open_at_end + call->never_returned;
       returned += call->count + call->entry_missing + call->open_at_start;
     }

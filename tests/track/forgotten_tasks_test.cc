@@ -28,6 +28,7 @@ struct Trackers {
     if constexpr (requires { sched.on(header, event); }) sched.on(header, event);
     if constexpr (requires { calls.on(header, event); }) calls.on(header, event);
   }
+  void on_loss_begin(const LossWindow& window) { sched.on_loss_begin(window); }
   void on_loss(const LossWindow& window) {
     contexts.on_loss(window);
     sched.on_loss(window);
@@ -102,6 +103,7 @@ void random_event(std::mt19937& random, Nanoseconds now, To&... to) {
     tell(RawSysExit{number(3), number(100)}, header);
   } else if (number(20) == 0) {
     const LossWindow window{header.cpu, now - 5, now, 7};
+    (to.on_loss_begin(window), ...);
     (to.on_loss(window), ...);
   }
 }
@@ -159,11 +161,11 @@ Sums sums_of(const Trackers& from) {
   const auto add_calls = [&](const TaskCalls& task) {
     for (const CallStats* call : task.calls) {
       auto& counts = sums.calls[call->nr];
-      counts.resize(9);
+      counts.resize(10);
       std::size_t i = 0;
       for (const std::uint64_t count :
            {call->count, call->in_gaps, call->bytes, call->open_at_start, call->entry_missing,
-            call->open_at_end, call->never_returned, call->return_missing,
+            call->open_at_end, call->never_returned, call->return_missing, call->in_gaps_ns,
             call->wall.histogram().total()}) {
         counts[i++] += count;
       }

@@ -177,6 +177,22 @@ TEST_F(Sched, a_gap_makes_the_call_unknown) {
   EXPECT_EQ(task(7).left_out, 1U);
 }
 
+// It may have run on CPU 0 in between, and waited twice.
+TEST_F(Sched, what_it_waited_while_another_cpu_lost_events_is_not_known) {
+  change(100, 1, 0, kRunning, 7);
+  change(102, 1, 7, kRunning, 8);
+  stats->on_loss_begin({0, 105, 200, 3});
+  change(110, 1, 8, kRunning, 7);
+  change(120, 1, 7, kRunning, 8);
+  change(140, 1, 8, kRunning, 7);
+  stats->on_loss({0, 105, 200, 3});
+  change(210, 1, 7, kRunning, 8);
+  change(213, 1, 8, kRunning, 7);
+  stats->finish(220);
+  EXPECT_EQ(task(7).runnable.histogram().count(), 1U);
+  EXPECT_EQ(task(7).worst_wait, 3U);
+}
+
 SwitchReading reading(bool stop, Nanoseconds from, Nanoseconds to, std::uint64_t voluntary,
                       std::uint64_t involuntary) {
   return {stop, true, from, to, 7, 7, 1, voluntary, involuntary, "worker"};

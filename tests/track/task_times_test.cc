@@ -432,6 +432,51 @@ TEST(TaskTimes, a_gap_makes_what_spans_it_doubtful) {
   EXPECT_EQ(script.life(9).gaps, 1U);
 }
 
+// CPU 0 loses events from 120 on, until 200: 7 may run there whenever it is not on CPU 1.
+TEST(TaskTimes, while_a_cpu_loses_events_who_is_on_none_may_run_there) {
+  Script script;
+  script.sched_switch(100, 1, 0, kRunning, 7);
+  script.times.on_loss_begin({0, 120, 200, 5});
+  script.sched_switch(130, 1, 7, kSleeping, 8);
+  script.waking(140, 1, 8, 7);
+  script.sched_switch(150, 1, 8, kSleeping, 7);
+  script.sched_switch(160, 1, 7, kRunning, 0);
+  script.sched_switch(165, 1, 0, kRunning, 7);
+  script.times.on_loss({0, 120, 200, 5});
+  script.sched_switch(210, 1, 7, kSleeping, 0);
+  script.times.finish(220);
+  script.expect(7, 30 + 10 + 45, 10 + 5, 10 + 10, 20 + 5 + 45);
+  EXPECT_EQ(script.life(7).gaps, 1U);
+}
+
+// Who ran there when it began may have left, and come here.
+TEST(TaskTimes, a_gap_hides_what_ran_on_its_cpu_from_its_begin) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.times.on_loss_begin({0, 120, 200, 5});
+  script.sched_switch(150, 1, 0, kRunning, 7);
+  script.sched_switch(160, 1, 7, kSleeping, 0);
+  script.times.on_loss({0, 120, 200, 5});
+  script.times.finish(220);
+  script.expect(7, 60, 0, 60, 50 + 60);
+  EXPECT_EQ(script.life(7).gaps, 1U);
+}
+
+TEST(TaskTimes, two_gaps_at_once_are_two) {
+  Script script;
+  script.sched_switch(100, 0, 0, kRunning, 7);
+  script.sched_switch(110, 0, 7, kSleeping, 0);
+  script.times.on_loss_begin({0, 120, 200, 5});
+  script.times.on_loss_begin({1, 130, 180, 5});
+  script.times.on_loss({1, 130, 180, 5});
+  script.waking(190, 2, 0, 7);
+  script.times.on_loss({0, 120, 200, 5});
+  script.times.on_loss({2, 210, 220, 5});
+  script.times.finish(230);
+  EXPECT_EQ(script.life(7).gaps, 3U);
+  script.expect(7, 10, 40, 80, 120);
+}
+
 TEST(TaskTimes, a_gap_before_the_first_sight_of_a_task) {
   Script script;
   script.other_event(100, 0, 5);
