@@ -275,6 +275,10 @@ void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwit
   } else if (change.next->switches > 0) {
     ++next.left_out;
   }
+  if (std::exchange(next.came, true)) [[unlikely]] {  // who woke it then did so once
+    next.waker = {};
+    next.woken_at = 0;
+  }
   if (next.waker.kind == WakerKind::nobody && next.slept) {
     next.waker = next.early_waker;
     next.woken_at = next.early_woken_at;
@@ -295,6 +299,7 @@ void SchedStats::on(const EventHeader& header, const SchedSwitch& event) {
   if (event.prev_pid != 0) leave(prev, header, event, change);
   prev.waker = {};
   prev.woken_at = 0;
+  prev.came = false;
   if (event.next_pid != 0) come(task(*change.next), header, change);
 }
 

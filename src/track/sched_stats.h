@@ -99,6 +99,7 @@ struct SchedTask {
   std::int32_t call = WaitPlace::kNoCall;
   std::uint32_t call_doubts = 0;  // TaskLife::doubts when `call` was known
   bool slept = false;             // its last switch away was voluntary
+  bool came = false;              // and was not seen to leave since
   Nanoseconds seen_at = 0;        // it came, or made a call
   // The place it slept in last, and who woke it last, are mostly those of the time before: found
   // again without a search.

@@ -193,6 +193,21 @@ TEST_F(Sched, what_it_waited_while_another_cpu_lost_events_is_not_known) {
   EXPECT_EQ(task(7).worst_wait, 3U);
 }
 
+// Nobody saw it leave, nor who woke it then.
+TEST_F(Sched, who_wakes_it_does_so_once) {
+  change(100, 0, 7, kSleeping, 0);
+  waking(110, 0, 0, 7, kFlagSoftirq);
+  change(111, 0, 0, kRunning, 7);
+  change(120, 0, 8, kSleeping, 7);
+  EXPECT_EQ(task(7).woken, 1U);
+  change(130, 0, 7, kSleeping, 8);
+  EXPECT_EQ(sink.lines.back().waker.kind, WakerKind::nobody);
+  waking(140, 0, 8, 7);
+  change(150, 0, 8, kSleeping, 7);
+  stats->finish(160);
+  EXPECT_EQ(task(7).woken, 2U);
+}
+
 SwitchReading reading(bool stop, Nanoseconds from, Nanoseconds to, std::uint64_t voluntary,
                       std::uint64_t involuntary) {
   return {stop, true, from, to, 7, 7, 1, voluntary, involuntary, "worker"};
