@@ -77,7 +77,7 @@ void Alignment::held_no_bytes(Socket& socket, Nanoseconds time) {
     forget(socket);
     for (; !bytes.empty(); bytes.pop()) {
       LiveLeg* leg = bytes.at(0).leg.get();
-      if (leg != nullptr) legs_.close(*leg, Outcome::unknown, UnknownCause::gap);
+      if (leg != nullptr) legs_.close(*leg, Outcome::unknown, legs_.lost_cause());
     }
   }
   bytes.begin_here();
@@ -176,7 +176,7 @@ void Alignment::guess(Socket& socket) {
                                         : socket.bytes.take_uncopied(read.bytes, read_);
     if (left > 0) counters_.count_unmatched(left);
     for (LiveLeg* leg : read_) {
-      if (!read.skb) leg->confidence = Confidence::socket;
+      leg->infer();
       leg->crossed_loss = leg->crossed_loss || is_lost;
       deliver(socket, *leg, read);
     }

@@ -427,7 +427,7 @@ void Delivery::looks(const EventHeader& header, const Task& task, const SockRecv
     Socket& socket = this->socket(key, header.time);
     if (event.ret >= 0) alignment_.may_have_slept_for(socket, task);
     if (finds_none) alignment_.found_no_datagram(socket, task);
-  } else if (protocol == kProtocolTcp && finds_none && legs_.gaps() > 0) {
+  } else if (protocol == kProtocolTcp && finds_none) {
     alignment_.held_no_bytes(socket(key), task.call_entered);
   }
 }
@@ -539,15 +539,15 @@ void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust
 void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                              std::uint64_t bytes) {
   Socket& socket = this->socket(key);
-  if (!socket.unplaced.empty()) return alignment_.wait(socket, task, taking, bytes);
-  if (!openers_.empty()) [[unlikely]] {
+  if (!openers_.empty() && socket.unplaced.empty()) [[unlikely]] {
     LiveLeg* opener = openers_.take(socket);
     if (opener != nullptr && bytes + kLeastTcpHeaders <= opener->rx.stack_len) {
       read_opener(socket, *opener, static_cast<std::uint32_t>(bytes));
+      socket.bytes.begin_here();
     }
   }
+  if (!socket.bytes.aligned()) return alignment_.wait(socket, task, taking, bytes);
   counters_.unmatched_bytes += socket.bytes.take_uncopied(bytes, read_);
-  if (!socket.bytes.aligned() && !socket.bytes.empty()) socket.unplaced.ends_anywhere();
   for (LiveLeg* leg : read_) leg->confidence = Confidence::socket;
   deliver_read(socket, task, taking);
 }

@@ -33,8 +33,6 @@ class UnplacedReads {
   void push(const UnplacedRead& read);
   void pop();
   void clear();
-  // Bytes were taken, and nobody told where in an skb that ended.
-  void ends_anywhere() { last_ = Last::anywhere; }
   // Whether a copy of that skb, the first behind these, begins with its first byte.
   bool end_before(SkbAddr skb) const {
     return last_ == Last::none || (last_ == Last::skb && last_skb_ != skb);

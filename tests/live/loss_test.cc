@@ -1,5 +1,5 @@
-// What skbtrail says of deliveries when events are lost, against what both ends logged of their
-// calls.
+// What skbtrail says of deliveries when events are lost, and when the capture begins with bytes in
+// the socket, against what both ends logged of their calls.
 //
 // The recorder is held again and again, and its buffers are small. Of what is left, every packet
 // that is not marked must be right. Which bytes of the stream it brought its length tells: each
@@ -9,10 +9,12 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
 #include <random>
 
 #include "support/call_log.h"
@@ -27,12 +29,12 @@ namespace {
 constexpr std::uint32_t kMessages = 1500;  // of each stream
 constexpr std::uint32_t kShortest = 3000;  // two are longer than any one
 
-void write_messages(CallLog& log, const Fd& fd, unsigned seed) {
+void write_messages(CallLog& log, const Fd& fd, unsigned seed, unsigned longest_nap = 300) {
   std::mt19937 random(seed);
   const std::vector<char> bytes(kShortest + kMessages);
   for (std::uint32_t i = 0; i < kMessages; ++i) {
     log.other("sendto", [&] { return send(fd.get(), bytes.data(), kShortest + i, 0); });
-    if (random() % 5 == 0) nap(random() % 300);
+    if (random() % 5 == 0) nap(random() % longest_nap);
   }
   shutdown(fd.get(), SHUT_WR);
 }
@@ -150,6 +152,38 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
     ++rounds;
   }
   EXPECT_EQ(rounds, kRounds) << "segments came out of order, or nothing was lost";
+}
+
+// Nobody reads until the recording has begun: what is read first is from before.
+TEST(LiveStart, what_a_socket_held_before_the_capture_shifts_nothing) {
+  if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
+  if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
+  const std::vector<Reader> readers{
+      {"reads", {0}}, {"throws away", {MSG_TRUNC, MSG_TRUNC, 0}}, {"splices", {}, 1, true}};
+  const VethEnds ends;
+  for (unsigned i = 0; i < readers.size(); ++i) {
+    const Connection connection = connect(ends.client, ends.server);
+    set_option(connection.server, SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20);
+    std::future<CallLog> writing = thread(
+        [&](CallLog& log) { write_messages(log, connection.client, i, /*longest_nap=*/12'000); });
+    int unread = 0;
+    while (unread < 50'000) {
+      nap(1000);
+      ASSERT_EQ(ioctl(connection.server.get(), FIONREAD, &unread), 0);
+    }
+    Recording recording;
+    std::future<CallLog> reading =
+        thread([&](CallLog& log) { read_all(log, connection.server, readers[i], i); });
+    const CallLog sent = writing.get(), read = reading.get();
+    recording.stop();
+    ASSERT_TRUE(in_order(connection));
+    Judged judged;
+    judge(tcp_arrivals(recording, ends.server.device, connection.request_flow), sent.calls,
+          read.calls, judged);
+    judged.expect_none_wrong(fmt::format("start, who {}", readers[i].name));
+    EXPECT_GT(judged.right, 200U);
+    EXPECT_LT(judged.marked, judged.right / 10);
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct Discarded : DeliveryScript {
   static constexpr std::uint32_t kOob = 0x1, kPeek = 0x2, kTrunc = 0x20, kErrQueue = 0x2000;
 
   void SetUp() override {
+    find_none(10, kTcp);
     for (std::uint64_t i = 1; i <= 3; ++i) arrive(100 * i, skb(i), 100);
   }
   void enter_with(Nanoseconds time, std::uint32_t flags, std::string_view call = "recvfrom") {
@@ -117,6 +118,42 @@ TEST_F(Discarded, nothing_of_a_datagram) {
   exit(420, 48);
   EXPECT_EQ(packets.packets.size(), 1U);
   EXPECT_EQ(leg(4).outcome, Outcome::delivered);
+}
+
+// 80 bytes were there before the capture.
+struct DiscardedAtTheStart : DeliveryScript {
+  static constexpr std::uint32_t kTrunc = 0x20;
+
+  void SetUp() override {
+    for (std::uint64_t i = 1; i <= 3; ++i) arrive(100 * i, skb(i), 100);
+    discard(400, 150);
+    discard(500, 130);
+    EXPECT_TRUE(packets.packets.empty());
+  }
+  void discard(Nanoseconds time, std::int32_t bytes) {
+    enter(time);
+    recv_length(time + 10, bytes, kTcp, kTrunc);
+    exit(time + 20, bytes);
+  }
+};
+
+TEST_F(DiscardedAtTheStart, bytes_are_those_before_a_call_that_finds_none) {
+  discard(600, 100);
+  find_none(700, kTcp);
+  EXPECT_EQ(time(leg(1), Stage::copy), 510U);
+  EXPECT_EQ(time(leg(2), Stage::copy), 510U);
+  EXPECT_EQ(time(leg(3), Stage::copy), 610U);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).confidence, Confidence::exact);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 80U);
+}
+
+TEST_F(DiscardedAtTheStart, bytes_are_guessed_where_nothing_tells) {
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::copy), 410U);
+  EXPECT_EQ(time(leg(2), Stage::copy), 510U);
+  EXPECT_EQ(leg(3).outcome, Outcome::open);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  EXPECT_FALSE(leg(1).crossed_loss);
 }
 
 }  // namespace

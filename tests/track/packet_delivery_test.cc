@@ -86,7 +86,8 @@ TEST_F(PacketDelivery, behind_a_gap_what_may_not_have_been_thrown_away_yet_is_ma
   enter(500);
   recv_length(510, 100, kTcp, kMsgTrunc);
   exit(520, 100);
-  EXPECT_EQ(leg(1).confidence, Confidence::socket);
+  tracker.finish();
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
   EXPECT_TRUE(leg(1).crossed_loss);
 }
 
