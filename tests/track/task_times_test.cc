@@ -462,6 +462,29 @@ TEST(TaskTimes, a_gap_hides_what_ran_on_its_cpu_from_its_begin) {
   EXPECT_EQ(script.life(7).gaps, 1U);
 }
 
+// Idle tasks have a CPU of their own.
+TEST(TaskTimes, while_a_cpu_loses_events_the_others_are_idle_for_certain) {
+  Script script;
+  script.sched_switch(100, 1, 0, kRunning, 7);
+  script.times.on_loss_begin({0, 120, 200, 5});
+  script.sched_switch(130, 1, 7, kSleeping, 0);
+  const TaskLife& idle = script.other_event(135, 1, 0);
+  script.sched_switch(140, 1, 0, kRunning, 8);
+  script.times.on_loss({0, 120, 200, 5});
+  EXPECT_EQ(script.times.clock(idle, 210).doubtful_ns, 0U);
+}
+
+TEST(TaskTimes, a_task_first_seen_in_a_gap_was_in_one) {
+  Script script;
+  script.sched_switch(100, 1, 0, kRunning, 7);
+  script.times.on_loss_begin({0, 120, 200, 5});
+  script.sched_switch(130, 1, 7, kSleeping, 8);
+  script.times.on_loss({0, 120, 200, 5});
+  script.sched_switch(210, 1, 8, kSleeping, 0);
+  script.times.finish(220);
+  EXPECT_EQ(script.life(8).gaps, 1U);
+}
+
 TEST(TaskTimes, two_gaps_at_once_are_two) {
   Script script;
   script.sched_switch(100, 0, 0, kRunning, 7);
