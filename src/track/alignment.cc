@@ -1,10 +1,42 @@
 #include "track/alignment.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace skbtrail::track {
 namespace {
 
 // Reads that wait, of all sockets: more are made to guess.
 constexpr std::size_t kMaxWaiting = 65536;
+
+// So many datagrams that are as long as those that were read, one by one, are those.
+constexpr std::size_t kAlike = 16;
+
+bool is_read(const QueuedDatagram& datagram, const UnplacedRead& read) {
+  const LiveLeg* leg = datagram.leg.get();
+  return leg == nullptr || (!leg->rx.delivered && is_as_long(*leg, read.length));
+}
+
+// The first of the queue are those that were read once so many older ones had been.
+bool are_read(const DatagramQueue& queue, const UnplacedReads& reads, std::size_t older) {
+  std::size_t i = 0;
+  while (older + i < reads.size() && is_read(queue.at(i), reads.at(older + i))) ++i;
+  return older + i == reads.size();
+}
+
+// As long as the first of them have others been that came later: older ones may have been, too.
+bool recur(const DatagramQueue& queue) {
+  const auto are_alike = [&](std::size_t i, std::size_t later) {
+    const LiveLeg *one = queue.at(i).leg.get(), *other = queue.at(later).leg.get();
+    return one == nullptr || other == nullptr || one->rx.stack_len == other->rx.stack_len;
+  };
+  for (std::size_t by = 1; by + kAlike <= queue.size(); ++by) {
+    std::size_t i = 0;
+    while (i < kAlike && are_alike(i, by + i)) ++i;
+    if (i == kAlike) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -44,8 +76,21 @@ bool Alignment::settle_order(Socket& socket, const LiveLeg& named) const {
 
 void Alignment::wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                      std::optional<SkbAddr> skb) {
+  push(socket, task, {early_read(task, taking), taking.sleep, bytes, skb});
+}
+
+void Alignment::wait_with_datagram(Socket& socket, Task& task, const Taking& taking,
+                                   std::uint32_t length) {
+  UnplacedRead read{early_read(task, taking), taking.sleep, 0, std::nullopt};
+  read.length = length;
+  push(socket, task, read);
+  // Now and then: where nothing tells, each time would be as long as all before.
+  if (std::has_single_bit(socket.unplaced.size())) compare_lengths(socket);
+}
+
+void Alignment::push(Socket& socket, Task& task, const UnplacedRead& read) {
   if (socket.unplaced.size() >= UnplacedReads::kMost || waiting_ >= kMaxWaiting) guess(socket);
-  socket.unplaced.push({early_read(task, taking), taking.sleep, bytes, skb});
+  socket.unplaced.push(read);
   task.early_socket = socket.key;
   ++waiting_;
 }
@@ -144,22 +189,42 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
     if (was_on_its_way && !was_ready) return;
     if (was_ready) ++came;
   }
-  socket.drained = true;
-  UnplacedReads& reads = socket.unplaced;
-  waiting_ -= reads.size();
-  std::size_t before = reads.count_before(time);
-  for (; before > came; --before, reads.pop()) ++counters_.unmatched_datagrams;
+  const std::size_t before = socket.unplaced.count_before(time);
   for (; came > before; --came) {
     LiveLeg* lost = socket.datagrams.take()->leg.get();
     if (lost != nullptr) legs_.close(*lost, Outcome::unknown, legs_.lost_cause());
   }
+  place_datagrams(socket, before - came);
+}
+
+// Only one number of older ones fits what has been read since, and of no others that came.
+void Alignment::compare_lengths(Socket& socket) {
+  const DatagramQueue& queue = socket.datagrams;
+  const UnplacedReads& reads = socket.unplaced;
+  if (queue.has_parts() || queue.size() < 4 * kAlike) return;
+  std::optional<std::size_t> found;
+  const std::size_t least = reads.size() - std::min(reads.size(), queue.size());
+  for (std::size_t older = least; older + kAlike <= reads.size(); ++older) {
+    if (!are_read(queue, reads, older)) continue;
+    if (found) return;
+    found = older;
+  }
+  if (!found || recur(queue)) return;
+  place_datagrams(socket, *found);
+}
+
+// Of the reads the first have taken so many older ones; all others are read one by one.
+void Alignment::place_datagrams(Socket& socket, std::size_t older) {
+  socket.drained = true;
+  UnplacedReads& reads = socket.unplaced;
+  waiting_ -= reads.size();
+  for (; older > 0; --older, reads.pop()) ++counters_.unmatched_datagrams;
   for (; !reads.empty(); reads.pop()) {
     const std::optional<QueuedDatagram> next = socket.datagrams.take();
     LiveLeg* leg = next ? next->leg.get() : nullptr;
     if (leg == nullptr) {
       ++counters_.unmatched_datagrams;
     } else if (next->is_last) {
-      leg->confidence = Confidence::socket;
       deliver(socket, *leg, reads.front());
     }
   }
@@ -176,7 +241,6 @@ void Alignment::guess(Socket& socket) {
                                         : socket.bytes.take_uncopied(read.bytes, read_);
     if (left > 0) counters_.count_unmatched(left);
     for (LiveLeg* leg : read_) {
-      leg->infer();
       leg->crossed_loss = leg->crossed_loss || is_lost;
       deliver(socket, *leg, read);
     }
@@ -199,6 +263,7 @@ void Alignment::forget(Socket& socket) {
 
 void Alignment::deliver(const Socket& socket, LiveLeg& leg, const UnplacedRead& read) {
   if (reads_.may_be_mixed(socket)) leg.infer();
+  if (!read.skb) leg.confidence = Confidence::socket;
   Task& reader = tasks_.of(read.pid);
   if (read.returned == 0) {
     reads_.deliver(leg, reader, {read.time, read.cpu, read.sleep});

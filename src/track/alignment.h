@@ -4,8 +4,9 @@
 // names a packet tells: what came before that one has been read by the last of those that wait, and
 // they are given out backwards; so does a call that found nothing to read. Of datagrams it is told
 // by a moment at which the socket held none: by such a call, or one that slept until a datagram
-// came. Where nothing will tell any more, it is a guess, marked as one: as if nothing had been
-// there.
+// came. An overloaded server's never does: there the lengths of what is read tell, once they are
+// those of what has come, and no others are. Where nothing will tell any more, it is a guess, marked
+// as one: as if nothing had been there.
 #pragma once
 
 #include <cstddef>
@@ -49,9 +50,8 @@ class Alignment {
   [[gnu::noinline]] void may_have_slept_for(Socket& socket, const Task& task);
 
   // A datagram was taken, or bytes; `skb`: that was copied from, if a copy told of them.
-  void wait_with_datagram(Socket& socket, Task& task, const Taking& taking) {
-    wait(socket, task, taking, 0);
-  }
+  [[gnu::noinline]] void wait_with_datagram(Socket& socket, Task& task, const Taking& taking,
+                                            std::uint32_t length);
   [[gnu::noinline]] void wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                               std::optional<SkbAddr> skb = std::nullopt);
   // Nothing will tell: of a stream as if nothing had been in the socket before.
@@ -60,7 +60,10 @@ class Alignment {
   void forget(Socket& socket);
 
  private:
+  void push(Socket& socket, Task& task, const UnplacedRead& read);
   void held_no_datagram(Socket& socket, Nanoseconds time);
+  void compare_lengths(Socket& socket);
+  void place_datagrams(Socket& socket, std::size_t older);
   bool settle_order(Socket& socket, const LiveLeg& named) const;
   void place_before(Socket& socket, const LiveLeg& named, bool is_certain);
   void place(Socket& socket, std::size_t number, std::uint64_t bytes, bool is_certain);

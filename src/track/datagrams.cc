@@ -39,7 +39,7 @@ void Datagrams::read(Socket& socket, Task& task, Taking taking, std::uint32_t le
   const bool is_part = of_another && socket.datagrams.has_parts();
   const bool is_of_none = freed_another && !is_part;
   if (!alignment_.is_oldest_next(socket, task)) [[unlikely]] {
-    if (!is_of_none) return alignment_.wait_with_datagram(socket, task, taking);
+    if (!is_of_none) return alignment_.wait_with_datagram(socket, task, taking, length);
     ++counters_.unmatched_datagrams;
     return;
   }

@@ -28,6 +28,7 @@ class UnplacedReads {
   std::size_t size() const { return reads_.size(); }
   std::uint64_t bytes() const { return bytes_; }
   const UnplacedRead& front() const { return reads_.front(); }
+  const UnplacedRead& at(std::size_t index) const { return reads_.at(index); }
   const UnplacedRead& last() const { return reads_.at(size() - 1); }
 
   void push(const UnplacedRead& read);

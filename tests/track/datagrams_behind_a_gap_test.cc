@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <functional>
 #include <string_view>
 
 #include "track/delivery_script.h"
@@ -284,6 +285,83 @@ TEST_F(DatagramsAtTheStart, may_be_behind_others_of_a_socket_that_is_first_heard
   tracker.on_loss_begin({1, 50, 3 * kLong, 5});
   datagram(10 + 2 * kLong, 1);
   read_one(30 + 2 * kLong);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// An overloaded server's socket, which is never empty. It holds `older` of no packets here.
+struct DatagramsOfAnOverloadedServer : DeliveryScript {
+  // Of the one that comes as number `number`; the older ones have numbers below 0.
+  std::function<std::uint32_t(std::int64_t)> length;
+  std::int64_t came = 0, read = 0;
+
+  void begin(std::int64_t older, std::function<std::uint32_t(std::int64_t)> its_length) {
+    length = std::move(its_length);
+    read = -older;
+  }
+  void come_and_read(int number) {
+    for (int i = 0; i < number; ++i, ++came, ++read) {
+      const Nanoseconds now = 1000 * (static_cast<Nanoseconds>(came) + 1);
+      const SkbAddr address = skb(static_cast<std::uint64_t>(came) + 1);
+      tracker.on(at(now), NetifReceiveSkb{address, length(came) + 28, "eth0"});
+      tracker.on(at(now + 5), ready(kUdp));
+      enter(now + 500);
+      recv_length(now + 510, static_cast<std::int32_t>(length(read)), kUdp);
+      exit(now + 520, length(read));
+    }
+  }
+  void expect_right() {
+    ASSERT_FALSE(packets.packets.empty());
+    for (std::uint64_t id = 1; id <= static_cast<std::uint64_t>(read); ++id) {
+      EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+      EXPECT_EQ(leg(id).stages[Stage::copy], 1000 * (id + came - read) + 510) << id;
+    }
+  }
+};
+
+std::uint32_t any_length(std::int64_t number) {
+  return 20 + static_cast<std::uint32_t>(number * number * 7 + 1000) % 1009;
+}
+
+TEST_F(DatagramsOfAnOverloadedServer, are_told_by_the_lengths_that_are_read) {
+  begin(20, any_length);
+  come_and_read(63);
+  EXPECT_TRUE(packets.packets.empty());
+  come_and_read(20);
+  expect_right();
+  EXPECT_EQ(leg(45).confidence, Confidence::socket);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 20U);
+}
+
+// 16 of those that came have to have been read.
+TEST_F(DatagramsOfAnOverloadedServer, are_told_by_no_less_than_16) {
+  begin(49, any_length);
+  come_and_read(64);
+  EXPECT_TRUE(packets.packets.empty());
+  come_and_read(64);
+  expect_right();
+}
+
+TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_are_all_the_same) {
+  begin(20, [](std::int64_t) { return 100U; });
+  come_and_read(300);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_come_again) {
+  begin(200,
+        [](std::int64_t number) { return 100 + static_cast<std::uint32_t>(number + 400) % 40; });
+  come_and_read(64);
+  EXPECT_TRUE(packets.packets.empty());
+  come_and_read(300);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// A few came and went unseen: from then on none fits.
+TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_do_not_fit) {
+  begin(20, any_length);
+  come_and_read(40);
+  ++read;
+  come_and_read(100);
   EXPECT_TRUE(packets.packets.empty());
 }
 

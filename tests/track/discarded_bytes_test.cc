@@ -143,7 +143,7 @@ TEST_F(DiscardedAtTheStart, bytes_are_those_before_a_call_that_finds_none) {
   EXPECT_EQ(time(leg(1), Stage::copy), 510U);
   EXPECT_EQ(time(leg(2), Stage::copy), 510U);
   EXPECT_EQ(time(leg(3), Stage::copy), 610U);
-  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).confidence, Confidence::exact);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).confidence, Confidence::socket);
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 80U);
 }
 
@@ -152,7 +152,7 @@ TEST_F(DiscardedAtTheStart, bytes_are_guessed_where_nothing_tells) {
   EXPECT_EQ(time(leg(1), Stage::copy), 410U);
   EXPECT_EQ(time(leg(2), Stage::copy), 510U);
   EXPECT_EQ(leg(3).outcome, Outcome::open);
-  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  EXPECT_EQ(leg(1).confidence, Confidence::socket);
   EXPECT_FALSE(leg(1).crossed_loss);
 }
 

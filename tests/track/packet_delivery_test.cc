@@ -87,7 +87,7 @@ TEST_F(PacketDelivery, behind_a_gap_what_may_not_have_been_thrown_away_yet_is_ma
   recv_length(510, 100, kTcp, kMsgTrunc);
   exit(520, 100);
   tracker.finish();
-  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  EXPECT_EQ(leg(1).confidence, Confidence::socket);
   EXPECT_TRUE(leg(1).crossed_loss);
 }
 

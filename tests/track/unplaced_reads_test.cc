@@ -142,7 +142,7 @@ TEST_F(UnplacedReads, are_guessed_when_their_socket_closes) {
   expect_guess(1, 510);
   EXPECT_EQ(leg(1).confidence, Confidence::inferred);
   expect_guess(2, 610);
-  EXPECT_EQ(leg(2).confidence, Confidence::inferred);
+  EXPECT_EQ(leg(2).confidence, Confidence::socket);
   EXPECT_EQ(leg(3).cause, UnknownCause::socket_closed);
 }
 
