@@ -24,16 +24,19 @@ bool are_read(const DatagramQueue& queue, const UnplacedReads& reads, std::size_
   return older + i == reads.size();
 }
 
-// As long as the first of them have others been that came later: older ones may have been, too.
+// The lengths of the first of them, or how they change, have come again: older ones may have been
+// like those, too, and what was read as long as packets of IP's other version.
 bool recur(const DatagramQueue& queue) {
-  const auto are_alike = [&](std::size_t i, std::size_t later) {
-    const LiveLeg *one = queue.at(i).leg.get(), *other = queue.at(later).leg.get();
-    return one == nullptr || other == nullptr || one->rx.stack_len == other->rx.stack_len;
+  const auto change = [&queue](std::size_t i) -> std::optional<std::int64_t> {
+    const LiveLeg *one = queue.at(i).leg.get(), *next = queue.at(i + 1).leg.get();
+    if (one == nullptr || next == nullptr) return std::nullopt;
+    return std::int64_t{next->rx.stack_len} - one->rx.stack_len;
   };
+  const auto are_alike = [](auto one, auto other) { return !one || !other || *one == *other; };
   for (std::size_t by = 1; by + kAlike <= queue.size(); ++by) {
     std::size_t i = 0;
-    while (i < kAlike && are_alike(i, by + i)) ++i;
-    if (i == kAlike) return true;
+    while (i + 1 < kAlike && are_alike(change(i), change(by + i))) ++i;
+    if (i + 1 == kAlike) return true;
   }
   return false;
 }
@@ -220,7 +223,7 @@ void Alignment::place_datagrams(Socket& socket, std::size_t older) {
   waiting_ -= reads.size();
   for (; older > 0; --older, reads.pop()) ++counters_.unmatched_datagrams;
   for (; !reads.empty(); reads.pop()) {
-    const std::optional<QueuedDatagram> next = socket.datagrams.take();
+    const std::optional<QueuedDatagram> next = socket.datagrams.take(reads.front().length);
     LiveLeg* leg = next ? next->leg.get() : nullptr;
     if (leg == nullptr) {
       ++counters_.unmatched_datagrams;

@@ -5,8 +5,8 @@
 // they are given out backwards; so does a call that found nothing to read. Of datagrams it is told
 // by a moment at which the socket held none: by such a call, or one that slept until a datagram
 // came. An overloaded server's never does: there the lengths of what is read tell, once they are
-// those of what has come, and no others are. Where nothing will tell any more, it is a guess, marked
-// as one: as if nothing had been there.
+// those of what has come, and no others are. Where nothing will tell any more, it is a guess,
+// marked as one: as if nothing had been there.
 #pragma once
 
 #include <cstddef>

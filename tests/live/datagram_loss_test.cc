@@ -1,5 +1,5 @@
-// What skbtrail says of datagrams when events are lost, against what both ends logged of their
-// calls. Each packet has a length of its own.
+// What skbtrail says of datagrams when events are lost, and when a socket is never empty, against
+// what both ends logged of their calls. Each packet has a length of its own.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -144,6 +145,42 @@ TEST(LiveDatagramLoss, what_is_not_marked_is_right) {
     if (marked > 0 && right > 0) ++rounds;  // else nothing was lost, or everything
   }
   EXPECT_EQ(rounds, kRounds);
+}
+
+// Each read takes one that came long before, and no call finds none.
+TEST(LiveDatagramStart, an_overloaded_servers_are_told_by_their_lengths) {
+  if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
+  if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
+  constexpr std::size_t kBefore = 100;
+  const VethEnds ends;
+  const Datagrams sockets = datagrams(ends.client, ends.server);
+  set_option(sockets.receiver, SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20);
+  std::array<std::uint32_t, kLongest + 1 - kShortest> lengths;
+  std::iota(lengths.begin(), lengths.end(), kShortest);
+  std::shuffle(lengths.begin(), lengths.end(), std::mt19937(1));
+  std::array<char, kLongest> bytes{};
+  CallLog sent, read;
+  const auto send_one = [&](std::uint32_t length) {
+    sent.other("sendto", [&] { return send(sockets.sender.get(), bytes.data(), length, 0); });
+  };
+  for (std::size_t i = 0; i < kBefore; ++i) send_one(lengths[i]);
+  Recording recording;
+  for (std::size_t i = kBefore; i < lengths.size(); ++i) {
+    send_one(lengths[i]);
+    read("recvfrom", true,
+         [&] { return recv(sockets.receiver.get(), bytes.data(), bytes.size(), 0); });
+  }
+  recording.stop();
+  Judged judged;
+  for (const Arrival& arrival : udp_arrivals(recording, ends.server.device, kShortest)) {
+    const auto length = std::find(lengths.begin(), lengths.end(), arrival.payload);
+    const auto number = static_cast<std::size_t>(length - lengths.begin());
+    if (number < read.calls.size() && sent.calls.at(number).contains(arrival.send)) {
+      judged.judge(arrival, read.calls[number]);
+    }
+  }
+  judged.expect_none_wrong("datagrams, who is overloaded");
+  EXPECT_EQ(judged.right, lengths.size() - 2 * kBefore);
 }
 
 }  // namespace

@@ -356,6 +356,13 @@ TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_come_again) {
   EXPECT_TRUE(packets.packets.empty());
 }
 
+// What was read is as long as others that came, with the headers of IPv6.
+TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_count_up) {
+  begin(100, [](std::int64_t number) { return 200 + static_cast<std::uint32_t>(number); });
+  come_and_read(300);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
 // A few came and went unseen: from then on none fits.
 TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_do_not_fit) {
   begin(20, any_length);
