@@ -200,20 +200,15 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
   place_datagrams(socket, before - came);
 }
 
-// Only one number of older ones fits what has been read since, and of no others that came.
+// So many older ones fit what has been read since; were it two numbers, the lengths would recur.
 void Alignment::compare_lengths(Socket& socket) {
   const DatagramQueue& queue = socket.datagrams;
   const UnplacedReads& reads = socket.unplaced;
   if (queue.has_parts() || queue.size() < 4 * kAlike) return;
-  std::optional<std::size_t> found;
-  const std::size_t least = reads.size() - std::min(reads.size(), queue.size());
-  for (std::size_t older = least; older + kAlike <= reads.size(); ++older) {
-    if (!are_read(queue, reads, older)) continue;
-    if (found) return;
-    found = older;
-  }
-  if (!found || recur(queue)) return;
-  place_datagrams(socket, *found);
+  std::size_t older = reads.size() - std::min(reads.size(), queue.size());
+  while (older + kAlike <= reads.size() && !are_read(queue, reads, older)) ++older;
+  if (older + kAlike > reads.size() || recur(queue)) return;
+  place_datagrams(socket, older);
 }
 
 // Of the reads the first have taken so many older ones; all others are read one by one.

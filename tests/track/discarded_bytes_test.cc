@@ -147,6 +147,15 @@ TEST_F(DiscardedAtTheStart, bytes_are_those_before_a_call_that_finds_none) {
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 80U);
 }
 
+// Nothing was lost: that is not the reason.
+TEST_F(DiscardedAtTheStart, bytes_that_nobody_was_seen_to_take_are_unknown_for_no_gap) {
+  find_none(700, kTcp);
+  for (const std::uint64_t id : {1U, 2U, 3U}) {
+    EXPECT_EQ(leg(id).outcome, Outcome::unknown) << id;
+    EXPECT_EQ(leg(id).cause, track::UnknownCause::none) << id;
+  }
+}
+
 TEST_F(DiscardedAtTheStart, bytes_are_guessed_where_nothing_tells) {
   tracker.finish();
   EXPECT_EQ(time(leg(1), Stage::copy), 410U);

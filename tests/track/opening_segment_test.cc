@@ -266,6 +266,7 @@ TEST_F(OpeningSegment, may_be_read_without_a_copy) {
   enter(300, "splice");
   tracker.on(reader(311), TcpRcvSpaceAdjust{kSocket, kCookie});
   exit(320, 1400);
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
   arrive(400, skb(2), 500);
   read(500, skb(2), 500);
   tracker.finish();
