@@ -12,7 +12,7 @@ constexpr std::size_t kMaxWaiting = 65536;
 // So many datagrams that are as long as those that were read, one by one, are those.
 constexpr std::size_t kAlike = 16;
 
-bool is_read(const QueuedDatagram& datagram, const UnplacedRead& read) {
+bool may_have_read(const UnplacedRead& read, const QueuedDatagram& datagram) {
   const LiveLeg* leg = datagram.leg.get();
   return leg == nullptr || (!leg->rx.delivered && is_as_long(*leg, read.length));
 }
@@ -20,7 +20,7 @@ bool is_read(const QueuedDatagram& datagram, const UnplacedRead& read) {
 // The first of the queue are those that were read once so many older ones had been.
 bool are_read(const DatagramQueue& queue, const UnplacedReads& reads, std::size_t older) {
   std::size_t i = 0;
-  while (older + i < reads.size() && is_read(queue.at(i), reads.at(older + i))) ++i;
+  while (older + i < reads.size() && may_have_read(reads.at(older + i), queue.at(i))) ++i;
   return older + i == reads.size();
 }
 

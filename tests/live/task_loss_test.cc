@@ -13,12 +13,10 @@
 
 #include <atomic>
 #include <boost/json.hpp>
-#include <functional>
 #include <map>
 #include <random>
 #include <thread>
 
-#include "skbtrail/units.h"
 #include "support/background.h"
 #include "support/ends.h"
 #include "support/files.h"
