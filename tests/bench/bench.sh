@@ -80,16 +80,17 @@ note() {
   if ((kib > peak_kib[$row])); then peak_kib[$row]=$kib; fi
 }
 
-# measure ROW COMMAND...: one run.
+# measure ROW COMMAND...: one run for its times, and one for its memory.
 measure() {
-  local row=$1 figures
+  local row=$1 times kib
   shift
-  figures=$("$folder/bench_measure" "$@" 2>/dev/null) || {
+  if ! times=$("$folder/bench_measure" "$@" 2>/dev/null) ||
+    ! kib=$("$folder/bench_measure" --memory "$@" 2>/dev/null); then
     say "failed: $*"
     return 1
-  }
-  # shellcheck disable=SC2086  # three words
-  note "$row" $figures
+  fi
+  # shellcheck disable=SC2086  # two words
+  note "$row" $times "$kib"
 }
 
 ratio() { awk "BEGIN { printf \"%.1f\", ($1) / ($2) }"; }
