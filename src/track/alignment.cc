@@ -79,12 +79,12 @@ bool Alignment::settle_order(Socket& socket, const LiveLeg& named) const {
 
 void Alignment::wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                      std::optional<SkbAddr> skb) {
-  push(socket, task, {early_read(task, taking), taking.sleep, bytes, skb});
+  push(socket, task, {early_read(task, taking), taking.sleep, 0, bytes, skb});
 }
 
 void Alignment::wait_with_datagram(Socket& socket, Task& task, const Taking& taking,
                                    std::uint32_t length) {
-  UnplacedRead read{early_read(task, taking), taking.sleep, 0, std::nullopt};
+  UnplacedRead read{early_read(task, taking), taking.sleep, task.awake_since(), 0, std::nullopt};
   read.length = length;
   push(socket, task, read);
   // Now and then: where nothing tells, each time would be as long as all before.
@@ -165,7 +165,7 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const LiveLeg* leg = socket.datagrams.at(i).leg.get();
     if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
-    if (leg->rx.woken == task.pid) held_no_datagram(socket, slept_at);
+    if (leg->rx.woken == task.pid) held_no_datagram(socket, task.sleep.awake_since, slept_at);
     return;
   }
 }
@@ -174,25 +174,36 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
 // read since may have been there then.
 void Alignment::found_no_datagram(Socket& socket, const Task& task) {
   const UnplacedReads& reads = socket.unplaced;
-  if (!reads.has_after(task.call_entered)) return held_no_datagram(socket, task.call_entered);
-  if (reads.last().pid == task.pid) held_no_datagram(socket, reads.last().time + 1);
+  Nanoseconds time = task.call_entered;
+  if (reads.has_after(time)) {
+    if (reads.last().pid != task.pid) return;
+    time = reads.last().time + 1;
+  }
+  held_no_datagram(socket, time, time);
 }
 
-// As many of the last reads before that as have come since the gap took those; all others are read
-// one by one. One that was on its way then may have been in it, and read, before it was announced.
-void Alignment::held_no_datagram(Socket& socket, Nanoseconds time) {
+// At a moment between these. As many of the last reads before it as have come since the gap took
+// those; all others are read one by one. Not told by what came or was read at about that moment:
+// one that was on its way may have been in it, and read, before it was announced; who sleeps has
+// looked some time before, and another may have come meanwhile; who reads takes it some time before
+// the event that says so.
+void Alignment::held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds to) {
   if (socket.drained) return;
   std::size_t came = 0;
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const QueuedDatagram& queued = socket.datagrams.at(i);
     if (!queued.may_be_unread()) continue;
     const LiveLeg* leg = queued.leg.get();
-    const bool was_ready = queued.ready < time;
-    const bool was_on_its_way = leg != nullptr && leg->stages[Stage::stack] < time;
-    if (was_on_its_way && !was_ready) return;
+    const Nanoseconds on_its_way = leg != nullptr ? leg->stages[Stage::stack] : queued.ready;
+    const bool was_ready = queued.ready < from;
+    if (on_its_way < to && !was_ready) return;
     if (was_ready) ++came;
   }
-  const std::size_t before = socket.unplaced.count_before(time);
+  const UnplacedReads& reads = socket.unplaced;
+  const std::size_t before = reads.count_before(from);
+  for (std::size_t i = before; i < reads.size(); ++i) {
+    if (reads.at(i).since < to) return;
+  }
   for (; came > before; --came) {
     LiveLeg* lost = socket.datagrams.take()->leg.get();
     if (lost != nullptr) legs_.close(*lost, Outcome::unknown, legs_.lost_cause());

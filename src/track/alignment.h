@@ -61,7 +61,7 @@ class Alignment {
 
  private:
   void push(Socket& socket, Task& task, const UnplacedRead& read);
-  void held_no_datagram(Socket& socket, Nanoseconds time);
+  void held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds to);
   void compare_lengths(Socket& socket);
   void place_datagrams(Socket& socket, std::size_t older);
   bool settle_order(Socket& socket, const LiveLeg& named) const;

@@ -17,6 +17,7 @@ namespace skbtrail::track {
 
 // A task's last sleep, and how it ended.
 struct Sleep {
+  Nanoseconds awake_since = 0;  // before it: it has looked for what it sleeps for behind that
   Nanoseconds slept_at = 0;
   std::string_view slept_in;
   Nanoseconds woken_at = 0;     // the last sched_waking that found it asleep, or falling asleep
@@ -104,6 +105,12 @@ struct Task {
   void runs(Nanoseconds time);
   // A sched_switch away from it, to wait for something or for its turn.
   void leaves_cpu(Nanoseconds time, bool waits);
+  // Since when it has been awake, and in its call. A switch to it tells only behind a sleep: who
+  // was preempted has been awake before.
+  Nanoseconds awake_since() const {
+    const bool has_slept = sleep.slept_at != 0 || sleep.woken_at != 0;
+    return std::max(call_entered, has_slept ? sleep.answered_at : 0);
+  }
 
  private:
   void woken(Nanoseconds time, LiveLeg* leg);

@@ -16,6 +16,7 @@ namespace skbtrail::track {
 
 struct UnplacedRead : EarlyRead {
   Sleep sleep;
+  Nanoseconds since = 0;       // of a datagram: it was taken no earlier
   std::uint64_t bytes = 0;     // 0: a datagram
   std::optional<SkbAddr> skb;  // that was copied from; none where no copy told of them
 };

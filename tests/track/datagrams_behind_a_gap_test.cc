@@ -40,6 +40,30 @@ struct DatagramsBehindAGap : DeliveryScript {
     tracker.on(at(time + 26), SchedWaking{kReader});
     switched(time + 30, 7, 0, kReader);
   }
+  static constexpr Pid kOther = 300;
+  // Another task, on a CPU of its own.
+  static EventHeader other(Nanoseconds time) { return at(time, 2, kTask, kOther); }
+  void other_enters(Nanoseconds time) {
+    SysEnter event;
+    event.family_member = "recvfrom";
+    tracker.on(other(time), event);
+  }
+  void other_reads(Nanoseconds time) {
+    SockRecvLength event;
+    event.sk = kSocket;
+    event.protocol = kUdp;
+    event.ret = 100;
+    tracker.on(other(time), event);
+    tracker.on(other(time + 1), SysExit{});
+  }
+  // The reader, which sleeps, is woken by datagram `number` and reads it at `time` + 20.
+  void wake_to_read(Nanoseconds time, std::uint64_t number) {
+    datagram(time, number);
+    tracker.on(at(time + 6), SchedWaking{kReader});
+    switched(time + 10, 7, 0, kReader);
+    recv_length(time + 20, 100, kUdp);
+    exit(time + 30, 100);
+  }
   void expect_read(std::uint64_t id, Nanoseconds time) {
     EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
     EXPECT_EQ(leg(id).stages[Stage::copy], time + 10) << id;
@@ -117,6 +141,69 @@ TEST_F(DatagramsBehindAGap, are_not_told_by_who_was_woken_by_another) {
   EXPECT_TRUE(packets.packets.empty());
 }
 
+// It had found none when 4 came, and left its CPU behind that.
+TEST_F(DatagramsBehindAGap, are_not_told_by_who_fell_asleep_while_one_came) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  enter(800);
+  datagram(803, 4);
+  switched(810, kReader, kSleeps, 7);
+  other_enters(812);
+  other_reads(820);
+  wake_to_read(830, 5);
+  EXPECT_TRUE(packets.packets.empty());
+  find_none(900, kUdp);
+  expect_read(1, 500);
+  expect_read(3, 700);
+  EXPECT_EQ(leg(4).stages[Stage::copy], 820U);
+  EXPECT_EQ(leg(5).stages[Stage::copy], 850U);
+}
+
+// The same, and it lost its CPU in between. It may have looked before that.
+TEST_F(DatagramsBehindAGap, are_not_told_by_who_was_preempted_on_its_way_to_sleep) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  enter(800);
+  switched(801, kReader, 0, 7);
+  datagram(803, 4);
+  switched(809, 7, 0, kReader);
+  switched(810, kReader, kSleeps, 7);
+  other_enters(812);
+  other_reads(820);
+  wake_to_read(830, 5);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// It slept before, in this call, and looks anew when it is woken.
+TEST_F(DatagramsBehindAGap, are_told_by_who_found_that_another_was_faster) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  enter(800);
+  switched(802, kReader, kSleeps, 7);
+  datagram(803, 4);
+  tracker.on(at(809), SchedWaking{kReader});
+  other_enters(810);
+  other_reads(811);
+  switched(815, 7, 0, kReader);
+  switched(820, kReader, kSleeps, 7);
+  wake_to_read(830, 5);
+  EXPECT_EQ(leg(4).stages[Stage::copy], 811U);
+  expect_read(3, 700);
+}
+
+// The other had taken 3 when it found none, and said so behind that.
+TEST_F(DatagramsBehindAGap, are_not_told_by_who_fell_asleep_while_another_read_one) {
+  for (const Nanoseconds time : {400U, 500U}) read_one(time);
+  other_enters(790);
+  enter(800);
+  switched(810, kReader, kSleeps, 7);
+  other_reads(820);
+  wake_to_read(830, 4);
+  EXPECT_TRUE(packets.packets.empty());
+  find_none(900, kUdp);
+  expect_read(1, 400);
+  expect_read(2, 500);
+  EXPECT_EQ(leg(3).stages[Stage::copy], 820U);
+  EXPECT_EQ(leg(4).stages[Stage::copy], 850U);
+}
+
 // Of a datagram that was read in between no event tells: the first may be any of them.
 TEST_F(DatagramsBehindAGap, that_are_more_than_were_read_are_unknown) {
   read_one(400);
@@ -190,15 +277,10 @@ TEST_F(DatagramsBehindAGap, are_unknown_when_events_are_lost_again) {
 
 // A call of recvmmsg() reads two of them, and finds no more; another task reads between the two.
 TEST_F(DatagramsBehindAGap, are_told_by_a_call_that_reads_some_and_finds_no_more) {
-  const auto other = [](Nanoseconds time) { return at(time, 2, kTask, 300); };
-  SockRecvLength others;
-  others.sk = kSocket;
-  others.protocol = kUdp;
-  others.ret = 100;
   enter(400, "recvmmsg");
   recv_length(410, 100, kUdp);
   recv_length(420, 100, kUdp);
-  tracker.on(other(430), others);
+  other_reads(430);
   recv_length(440, -EAGAIN, kUdp);
   EXPECT_TRUE(packets.packets.empty());
   exit(450, 2);
@@ -206,7 +288,7 @@ TEST_F(DatagramsBehindAGap, are_told_by_a_call_that_reads_some_and_finds_no_more
   EXPECT_EQ(leg(1).stages[Stage::copy], 410U);
   EXPECT_EQ(leg(2).stages[Stage::copy], 420U);
   EXPECT_EQ(leg(3).stages[Stage::copy], 430U);
-  EXPECT_EQ(leg(3).pid, 300);
+  EXPECT_EQ(leg(3).pid, kOther);
 }
 
 // Of the others.
