@@ -165,8 +165,10 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const LiveLeg* leg = socket.datagrams.at(i).leg.get();
     if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
-    if (leg->rx.woken == task.pid) held_no_datagram(socket, task.sleep.awake_since, slept_at);
-    return;
+    if (leg->rx.woken != task.pid) return;
+    // It has looked behind what it has read itself, too, as recvmmsg() does in one call.
+    const Nanoseconds has_read = socket.unplaced.behind_last_of(task.pid, slept_at);
+    return held_no_datagram(socket, std::max(task.sleep.awake_since, has_read), slept_at);
   }
 }
 

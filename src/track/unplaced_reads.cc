@@ -26,6 +26,13 @@ std::size_t UnplacedReads::count_before(Nanoseconds time) const {
   return number;
 }
 
+Nanoseconds UnplacedReads::behind_last_of(Pid pid, Nanoseconds time) const {
+  for (std::size_t i = count_before(time); i-- > 0;) {
+    if (reads_.at(i).pid == pid) return reads_.at(i).time + 1;
+  }
+  return 0;
+}
+
 void UnplacedReads::returned(Pid pid, Nanoseconds time) {
   for (UnplacedRead& read : reads_) {
     if (read.pid == pid && read.returned == 0) read.returned = time;

@@ -42,6 +42,8 @@ class UnplacedReads {
   // Whether the last one was by that task, later than that.
   bool last_is(Pid pid, Nanoseconds time) const { return has_after(time) && last().pid == pid; }
   bool has_after(Nanoseconds time) const { return !empty() && last().time > time; }
+  // Right behind the last by that task before that; 0: there is none.
+  Nanoseconds behind_last_of(Pid pid, Nanoseconds time) const;
   void returned(Pid pid, Nanoseconds time);
   // How many were before that.
   std::size_t count_before(Nanoseconds time) const;

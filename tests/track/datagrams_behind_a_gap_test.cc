@@ -188,6 +188,18 @@ TEST_F(DatagramsBehindAGap, are_told_by_who_found_that_another_was_faster) {
   expect_read(3, 700);
 }
 
+// recvmmsg(): it reads 3, and sleeps for more.
+TEST_F(DatagramsBehindAGap, are_told_by_who_sleeps_in_the_call_it_has_read_some_in) {
+  for (const Nanoseconds time : {400U, 500U, 600U}) read_one(time);
+  enter(800, "recvmmsg");
+  recv_length(805, 100, kUdp);
+  switched(810, kReader, kSleeps, 7);
+  wake_to_read(830, 4);
+  expect_read(2, 600);
+  EXPECT_EQ(leg(3).stages[Stage::copy], 805U);
+  EXPECT_EQ(leg(4).stages[Stage::copy], 850U);
+}
+
 // The other had taken 3 when it found none, and said so behind that.
 TEST_F(DatagramsBehindAGap, are_not_told_by_who_fell_asleep_while_another_read_one) {
   for (const Nanoseconds time : {400U, 500U}) read_one(time);
