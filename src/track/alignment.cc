@@ -168,7 +168,7 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
     if (leg->rx.woken != task.pid) return;
     // It has looked behind what it has read itself, too, as recvmmsg() does in one call.
     const Nanoseconds has_read = socket.unplaced.behind_last_of(task.pid, slept_at);
-    return held_no_datagram(socket, std::max(task.sleep.awake_since, has_read), slept_at);
+    return held_no_datagram(socket, std::max(task.awake_before_sleep, has_read), slept_at);
   }
 }
 

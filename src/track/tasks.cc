@@ -44,7 +44,7 @@ void Task::leaves_cpu(Nanoseconds time, bool waits) {
   const Nanoseconds early_at = std::exchange(woken_early_at, 0);
   if (!waits) return;
   slept = true;
-  sleep.awake_since = awake_since();
+  awake_before_sleep = awake_since();
   sleep.slept_at = time;
   sleep.slept_in = call;
   if (early_at != 0) woken(early_at, woken_early_by.get());

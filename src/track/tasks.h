@@ -17,7 +17,6 @@ namespace skbtrail::track {
 
 // A task's last sleep, and how it ended.
 struct Sleep {
-  Nanoseconds awake_since = 0;  // before it: it has looked for what it sleeps for behind that
   Nanoseconds slept_at = 0;
   std::string_view slept_in;
   Nanoseconds woken_at = 0;     // the last sched_waking that found it asleep, or falling asleep
@@ -74,6 +73,8 @@ struct Task {
   bool discarding = false;   // it has MSG_TRUNC, and returns how many bytes
   bool slept = false;        // is off its CPU and waits for something
   Sleep sleep;
+  // Awake since then before that sleep: it has looked for what it sleeps for behind that.
+  Nanoseconds awake_before_sleep = 0;
   // A sched_waking that found it awake. It may have decided to sleep and be about to leave its CPU:
   // then the next thing it does is that.
   Nanoseconds woken_early_at = 0;
