@@ -57,9 +57,20 @@ bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy)
       place_before(socket, *named, is_certain);
       return true;
     }
+  } else if (is_here && !is_disordered && all_before_is_read(socket, *named)) {
+    place_before(socket, *named, /*is_certain=*/true);
+    return true;
   }
   wait(socket, task, copy.taking, copy.len, copy.skbaddr);
   return false;
+}
+
+// The copy begins with a byte of what it names, or of what was coalesced with that: no fewer have
+// been read before it than came before. And no more of them can have been older than at least were.
+bool Alignment::all_before_is_read(const Socket& socket, const LiveLeg& named) {
+  const std::optional<std::uint64_t> since = socket.bytes.bytes_from(named);
+  const UnplacedReads& reads = socket.unplaced;
+  return since && reads.bytes() + *since == reads.least_older() + socket.bytes.bytes();
 }
 
 // The queue is disordered by what was not announced, and with SO_RCVLOWAT that is no less in its
@@ -80,6 +91,8 @@ bool Alignment::settle_order(Socket& socket, const LiveLeg& named) const {
 void Alignment::wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                      std::optional<SkbAddr> skb) {
   push(socket, task, {early_read(task, taking), taking.sleep, 0, bytes, skb});
+  // Of subflows it may have read more than it is known to have.
+  if (socket.subflows.empty()) socket.unplaced.had_come(socket.bytes.bytes());
 }
 
 void Alignment::wait_with_datagram(Socket& socket, Task& task, const Taking& taking,
@@ -102,7 +115,7 @@ void Alignment::push(Socket& socket, Task& task, const UnplacedRead& read) {
 // too early.
 void Alignment::place_before(Socket& socket, const LiveLeg& named, bool is_certain) {
   const std::uint64_t bytes = socket.bytes.bytes_before(named);
-  if (socket.unplaced.bytes() < bytes) return guess(socket);
+  if (socket.unplaced.bytes() < socket.unplaced.least_older() + bytes) return guess(socket);
   place(socket, *socket.bytes.before(named), bytes, is_certain);
 }
 
@@ -245,13 +258,18 @@ void Alignment::place_datagrams(Socket& socket, std::size_t older) {
 void Alignment::guess(Socket& socket) {
   if (!socket.datagrams.empty() || socket.bytes.empty()) return forget(socket);
   waiting_ -= socket.unplaced.size();
+  std::uint64_t older = socket.unplaced.least_older();
   for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {
     const UnplacedRead read = reads.front();
     const bool is_lost = may_be_lost(socket);
-    const std::uint64_t left = read.skb ? socket.bytes.copy(*read.skb, nullptr, read.bytes, read_)
-                                        : socket.bytes.take_uncopied(read.bytes, read_);
-    if (left > 0) counters_.count_unmatched(left);
+    const std::uint64_t of_older = std::min(older, read.bytes);
+    older -= of_older;
+    const std::uint64_t rest = read.bytes - of_older;
+    const std::uint64_t left = read.skb ? socket.bytes.copy(*read.skb, nullptr, rest, read_)
+                                        : socket.bytes.take_uncopied(rest, read_);
+    if (of_older + left > 0) counters_.count_unmatched(of_older + left);
     for (LiveLeg* leg : read_) {
+      leg->infer();
       leg->crossed_loss = leg->crossed_loss || is_lost;
       deliver(socket, *leg, read);
     }

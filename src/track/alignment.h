@@ -1,12 +1,14 @@
 // Where in its queue a socket is read, while it may hold what came before the capture or in a gap.
 //
 // Until that is known its reads wait (track/unplaced_reads.h). Of a stream the first copy that
-// names a packet tells: what came before that one has been read by the last of those that wait, and
-// they are given out backwards; so does a call that found nothing to read. Of datagrams it is told
-// by a moment at which the socket held none: by such a call, or one that slept until a datagram
-// came. An overloaded server's never does: there the lengths of what is read tell, once they are
-// those of what has come, and no others are. Where nothing will tell any more, it is a guess,
-// marked as one: as if nothing had been there.
+// names a packet and begins with its first byte tells: what came before that one has been read by
+// the last of those that wait, and they are given out backwards; so does a call that found nothing
+// to read. A copy does begin so where it is of another skb than the one before it, and where all
+// that came before has been read: who takes more than has come tells how much was older. Of
+// datagrams it is told by a moment at which the socket held none: by such a call, or one that slept
+// until a datagram came. An overloaded server's never does: there the lengths of what is read tell,
+// once they are those of what has come, and no others are. Where nothing will tell any more, it is
+// a guess, marked as one: as if nothing had been there but what was read before as much had come.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +56,7 @@ class Alignment {
                                             std::uint32_t length);
   [[gnu::noinline]] void wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                               std::optional<SkbAddr> skb = std::nullopt);
-  // Nothing will tell: of a stream as if nothing had been in the socket before.
+  // Nothing will tell: of a stream as if no more had been in the socket before than is certain.
   [[gnu::noinline]] void guess(Socket& socket);
   // What has been read has gone with the queue.
   void forget(Socket& socket);
@@ -64,6 +66,7 @@ class Alignment {
   void held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds to);
   void compare_lengths(Socket& socket);
   void place_datagrams(Socket& socket, std::size_t older);
+  static bool all_before_is_read(const Socket& socket, const LiveLeg& named);
   bool settle_order(Socket& socket, const LiveLeg& named) const;
   void place_before(Socket& socket, const LiveLeg& named, bool is_certain);
   void place(Socket& socket, std::size_t number, std::uint64_t bytes, bool is_certain);

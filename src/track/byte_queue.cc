@@ -269,6 +269,15 @@ std::uint64_t ByteQueue::bytes_arrived_before(const LiveLeg& leg) const {
   return bytes;
 }
 
+std::optional<std::uint64_t> ByteQueue::bytes_from(const LiveLeg& leg) const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = items_.size(), first = i - near(); i-- > first;) {
+    bytes += items_.at(i).bytes;
+    if (items_.at(i).leg.get() == &leg) return bytes;
+  }
+  return std::nullopt;
+}
+
 void ByteQueue::begin_behind(std::size_t number) {
   for (; number > 0; --number) pop();
   if (items_.empty()) return;

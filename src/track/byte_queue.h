@@ -82,6 +82,9 @@ class ByteQueue {
   // read, and in that in which they came in.
   std::uint64_t bytes_before(const LiveLeg& leg) const;
   std::uint64_t bytes_arrived_before(const LiveLeg& leg) const;
+  // Of all that is here, and from that packet on: nothing when that is none of the last.
+  std::uint64_t bytes() const { return unread_; }
+  std::optional<std::uint64_t> bytes_from(const LiveLeg& leg) const;
   // As they came in. `announced`: what that tells of those that seemed to be early.
   void restore_arrival(Announced announced);
 

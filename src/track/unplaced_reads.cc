@@ -16,7 +16,7 @@ void UnplacedReads::pop() {
 
 void UnplacedReads::clear() {
   reads_.clear();
-  bytes_ = 0;
+  bytes_ = least_older_ = 0;
   last_ = Last::none;
 }
 

@@ -1,9 +1,11 @@
 // Reads of a stream of which nobody knows yet which of its bytes they took: the socket may hold
 // some from before the capture, or from a gap. The first copy that names a packet tells: what came
-// before that one has been read by the last of them. Of datagrams it is told by a moment at which
+// before that one has been read by the last of them. How much of what they took was older, at
+// least, tells what had come by then. Of datagrams it is told by a moment at which
 // the socket holds none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,6 +36,12 @@ class UnplacedReads {
 
   void push(const UnplacedRead& read);
   void pop();
+  // By the time of the last one so many bytes had come: what they have taken more was older.
+  void had_come(std::uint64_t bytes) {
+    if (bytes_ > bytes) least_older_ = std::max(least_older_, bytes_ - bytes);
+  }
+  // At least so many of their bytes were older than all that has come.
+  std::uint64_t least_older() const { return least_older_; }
   void clear();
   // Whether a copy of that skb, the first behind these, begins with its first byte.
   bool end_before(SkbAddr skb) const {
@@ -53,6 +61,7 @@ class UnplacedReads {
 
   Fifo<UnplacedRead> reads_;
   std::uint64_t bytes_ = 0;
+  std::uint64_t least_older_ = 0;
   Last last_ = Last::none;
   SkbAddr last_skb_{};
 };

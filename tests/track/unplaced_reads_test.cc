@@ -125,6 +125,76 @@ TEST_F(UnplacedReads, that_were_guessed_have_taken_nothing_of_the_first_that_is_
   expect_read(3, 910, 930);
 }
 
+// 50 bytes were older, as no more than 300 had come: 4 is named from its first byte on.
+TEST_F(UnplacedReads, that_took_more_than_had_come_tell_how_much_was_older) {
+  discard(500, 350);
+  arrive(600, skb(4), 100);
+  read(700, skb(4), 60);
+  for (const std::uint64_t id : {1U, 2U, 3U}) {
+    expect_read(id, 510, 520);
+    EXPECT_EQ(leg(id).confidence, Confidence::socket);
+  }
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 50U);
+  read(800, skb(4), 40);
+  expect_read(4, 810, 830);
+  EXPECT_EQ(leg(4).confidence, Confidence::exact);
+}
+
+// By the first of them: the second leaves some of what had come.
+TEST_F(UnplacedReads, that_once_took_all_need_not_do_so_later) {
+  discard(500, 350);
+  arrive(600, skb(4), 100);
+  arrive(650, skb(5), 100);
+  discard(700, 100);
+  read(800, skb(5), 100);
+  expect_read(3, 510, 520);
+  expect_read(4, 710, 720);
+  expect_read(5, 810, 830);
+}
+
+// 20 bytes of 3 may have been left, or none.
+TEST_F(UnplacedReads, that_may_have_left_some_tell_nothing) {
+  arrive(450, skb(4), 100);
+  discard(500, 350);
+  read(600, skb(4), 10);
+  read(700, skb(4), 10);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// No copy can take 4 before it came.
+TEST_F(UnplacedReads, that_are_guessed_take_nothing_that_had_not_come) {
+  discard(500, 400);
+  arrive(600, skb(4), 100);
+  arrive(650, skb(5), 100);
+  discard(700, 150);
+  tracker.finish();
+  expect_guess(1, 510);
+  expect_guess(3, 510);
+  expect_guess(4, 710);
+  EXPECT_EQ(leg(5).outcome, Outcome::open);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 100U);
+}
+
+// All of 150 bytes, and some of the next: what is left of the second is thrown away.
+TEST_F(UnplacedReads, that_are_guessed_are_never_exact) {
+  discard(500, 150);
+  read(600, kUnknown, 50);
+  tracker.finish();
+  expect_guess(1, 510);
+  expect_guess(2, 610);
+}
+
+// 50 bytes were older, at least, and 390 cannot be all that came before 5.
+TEST_F(UnplacedReads, that_took_too_little_since_tell_that_the_order_is_another) {
+  discard(500, 350);
+  arrive(600, skb(4), 100);
+  arrive(650, skb(5), 100);
+  read(700, kUnknown, 90);
+  read(800, skb(5), 100);
+  expect_guess(3, 510);
+  EXPECT_EQ(time(leg(5), Stage::copy), 810U);
+}
+
 TEST_F(UnplacedReads, are_guessed_at_the_end) {
   read(500, kUnknown, 100);
   EXPECT_TRUE(packets.packets.empty());
@@ -150,9 +220,10 @@ TEST_F(UnplacedReads, are_guessed_when_there_are_too_many) {
   for (std::size_t i = 0; i < track::UnplacedReads::kMost; ++i) read(500 + 50 * i, kUnknown, 1);
   EXPECT_TRUE(packets.packets.empty());
   read(500'000, kUnknown, 1);
-  expect_guess(1, 500 + 50 * 99 + 10);
+  constexpr std::size_t kOlder = track::UnplacedReads::kMost - 300;
+  expect_guess(1, 500 + 50 * (kOlder + 99) + 10);
   EXPECT_EQ(packets.packets.size(), 3U);
-  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, track::UnplacedReads::kMost - 300);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, kOlder);
 }
 
 // Of 16 sockets 4,096 reads each wait, none of which takes all of its packet.
