@@ -12,9 +12,16 @@ constexpr std::size_t kMaxWaiting = 65536;
 // So many datagrams that are as long as those that were read, one by one, are those.
 constexpr std::size_t kAlike = 16;
 
+// From then on it may be read: its event may come later.
+Nanoseconds on_its_way(const QueuedDatagram& datagram) {
+  const LiveLeg* leg = datagram.leg.get();
+  return leg != nullptr ? leg->stages[Stage::stack] : datagram.ready;
+}
+
 bool may_have_read(const UnplacedRead& read, const QueuedDatagram& datagram) {
   const LiveLeg* leg = datagram.leg.get();
-  return leg == nullptr || (!leg->rx.delivered && is_as_long(*leg, read.length));
+  if (leg == nullptr) return true;
+  return !leg->rx.delivered && is_as_long(*leg, read.length) && read.time >= on_its_way(datagram);
 }
 
 // The first of the queue are those that were read once so many older ones had been.
@@ -22,6 +29,20 @@ bool are_read(const DatagramQueue& queue, const UnplacedReads& reads, std::size_
   std::size_t i = 0;
   while (older + i < reads.size() && may_have_read(reads.at(older + i), queue.at(i))) ++i;
   return older + i == reads.size();
+}
+
+// When so many had come, so many reads had been: were none of them, in this order, read before it
+// was on its way?
+bool had_come(const DatagramQueue& queue, std::size_t came, const UnplacedReads& reads,
+              std::size_t before) {
+  std::size_t read = before;  // that took it, and `came` more
+  for (std::size_t i = 0; i < queue.size() && read < came + reads.size(); ++i) {
+    const QueuedDatagram& queued = queue.at(i);
+    if (!queued.may_be_unread()) continue;
+    if (read >= came && reads.at(read - came).time < on_its_way(queued)) return false;
+    ++read;
+  }
+  return true;
 }
 
 // The lengths of the first of them, or how they change, have come again: older ones may have been
@@ -208,10 +229,8 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds t
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
     const QueuedDatagram& queued = socket.datagrams.at(i);
     if (!queued.may_be_unread()) continue;
-    const LiveLeg* leg = queued.leg.get();
-    const Nanoseconds on_its_way = leg != nullptr ? leg->stages[Stage::stack] : queued.ready;
     const bool was_ready = queued.ready < from;
-    if (on_its_way < to && !was_ready) return;
+    if (on_its_way(queued) < to && !was_ready) return;
     if (was_ready) ++came;
   }
   const UnplacedReads& reads = socket.unplaced;
@@ -219,6 +238,7 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds t
   for (std::size_t i = before; i < reads.size(); ++i) {
     if (reads.at(i).since < to) return;
   }
+  if (!had_come(socket.datagrams, came, reads, before)) return;
   for (; came > before; --came) {
     LiveLeg* lost = socket.datagrams.take()->leg.get();
     if (lost != nullptr) legs_.close(*lost, Outcome::unknown, legs_.lost_cause());

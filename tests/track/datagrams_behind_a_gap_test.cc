@@ -216,6 +216,22 @@ TEST_F(DatagramsBehindAGap, are_not_told_by_who_fell_asleep_while_another_read_o
   EXPECT_EQ(leg(4).stages[Stage::copy], 850U);
 }
 
+// Before any came the other read one, which must have been there: the first slept for another.
+TEST_F(DatagramsBehindAGap, are_not_told_by_who_slept_while_another_read_what_had_not_come) {
+  for (const Nanoseconds time : {400U, 500U, 600U, 700U}) read_one(time);
+  enter(800);
+  switched(810, kReader, kSleeps, 7);
+  other_enters(812);
+  other_reads(820);
+  wake_to_read(830, 4);
+  EXPECT_TRUE(packets.packets.empty());
+  find_none(900, kUdp);
+  expect_read(1, 600);
+  expect_read(2, 700);
+  EXPECT_EQ(leg(3).stages[Stage::copy], 820U);
+  EXPECT_EQ(leg(4).stages[Stage::copy], 850U);
+}
+
 // Of a datagram that was read in between no event tells: the first may be any of them.
 TEST_F(DatagramsBehindAGap, that_are_more_than_were_read_are_unknown) {
   read_one(400);
@@ -408,15 +424,22 @@ struct DatagramsOfAnOverloadedServer : DeliveryScript {
     read = -older;
   }
   void come_and_read(int number) {
-    for (int i = 0; i < number; ++i, ++came, ++read) {
+    for (int i = 0; i < number; ++i) {
       const Nanoseconds now = 1000 * (static_cast<Nanoseconds>(came) + 1);
-      const SkbAddr address = skb(static_cast<std::uint64_t>(came) + 1);
-      tracker.on(at(now), NetifReceiveSkb{address, length(came) + 28, "eth0"});
-      tracker.on(at(now + 5), ready(kUdp));
-      enter(now + 500);
-      recv_length(now + 510, static_cast<std::int32_t>(length(read)), kUdp);
-      exit(now + 520, length(read));
+      come_one(now);
+      read_one(now + 500);
     }
+  }
+  void come_one(Nanoseconds time) {
+    const SkbAddr address = skb(static_cast<std::uint64_t>(came) + 1);
+    tracker.on(at(time), NetifReceiveSkb{address, length(came++) + 28, "eth0"});
+    tracker.on(at(time + 5), ready(kUdp));
+  }
+  void read_one(Nanoseconds time) {
+    const std::uint32_t bytes = length(read++);
+    enter(time);
+    recv_length(time + 10, static_cast<std::int32_t>(bytes), kUdp);
+    exit(time + 20, bytes);
   }
   void expect_right() {
     ASSERT_FALSE(packets.packets.empty());
@@ -477,6 +500,15 @@ TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_do_not_fit) {
   come_and_read(40);
   ++read;
   come_and_read(100);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// Those that were read before any came were as long.
+TEST_F(DatagramsOfAnOverloadedServer, are_not_told_by_lengths_that_were_read_before_they_came) {
+  begin(64, [](std::int64_t number) { return any_length(number < 0 ? number + 64 : number); });
+  for (Nanoseconds i = 0; i < 63; ++i) read_one(1000 + 100 * i);
+  for (Nanoseconds i = 0; i < 64; ++i) come_one(10'000 + 100 * i);
+  read_one(20'000);
   EXPECT_TRUE(packets.packets.empty());
 }
 
