@@ -66,20 +66,12 @@ bool recur(const DatagramQueue& queue) {
 
 bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy) {
   const LiveLeg* named = copy.leg.get();
-  const bool is_disordered = socket.bytes.disordered();
-  if (is_disordered && !socket.bytes.order_is_doubtful()) {
-    guess(socket);
-    return true;
-  }
   const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
-  if (is_here && socket.unplaced.end_before(copy.skbaddr)) {
-    if (socket.bytes.before(*named)) {
-      const bool is_certain = !is_disordered || settle_order(socket, *named);
-      place_before(socket, *named, is_certain);
-      return true;
-    }
-  } else if (is_here && !is_disordered && all_before_is_read(socket, *named)) {
-    place_before(socket, *named, /*is_certain=*/true);
+  const bool is_another = is_here && socket.unplaced.end_before(copy.skbaddr) &&
+                          socket.bytes.before(*named).has_value();
+  if (is_another || (is_here && all_before_is_read(socket, *named))) {
+    const bool is_certain = settle_order(socket, *named);
+    place_before(socket, *named, is_certain);
     return true;
   }
   wait(socket, task, copy.taking, copy.len, copy.skbaddr);
@@ -94,11 +86,13 @@ bool Alignment::all_before_is_read(const Socket& socket, const LiveLeg& named) {
   return since && reads.bytes() + *since == reads.least_older() + socket.bytes.bytes();
 }
 
-// The queue is disordered by what was not announced, and with SO_RCVLOWAT that is no less in its
-// place. Which of both it is tells how much has been read before what is named now. True when it
-// can be only one; else it is taken to be in its place.
-bool Alignment::settle_order(Socket& socket, const LiveLeg& named) const {
+// Whether it is certain in which order the bytes before what is named were read. Where the queue is
+// disordered by what was not announced, that may be no less in its place, with SO_RCVLOWAT. Which
+// of both it is tells how much has been read before what is named now, unless it can be either:
+// then it is taken to be in its place.
+bool Alignment::settle_order(Socket& socket, const LiveLeg& named) {
   ByteQueue& bytes = socket.bytes;
+  if (!bytes.order_is_doubtful()) return !bytes.disordered();
   const std::uint64_t read = socket.unplaced.bytes();
   const std::uint64_t before = bytes.bytes_before(named);
   const std::uint64_t arrived_before = bytes.bytes_arrived_before(named);

@@ -441,6 +441,33 @@ TEST_F(UnplacedReadsInDoubt, say_nothing_of_what_comes_behind_the_one_that_is_na
   EXPECT_EQ(leg(5).confidence, Confidence::inferred);
 }
 
+// 2 came too early, before 3, and nothing else is true of it: it was read behind that.
+struct UnplacedReadsOutOfOrder : UnplacedReads {
+  void SetUp() override {
+    arrive(10, skb(1), 100);
+    read(20, skb(1), 100);
+    stack(60, skb(2), 100);
+    tracker.on(at(61), probe(skb(2), 100));
+    arrive(70, skb(3), 100);
+    read(80, skb(3), 100);
+    read(120, skb(2), 100);
+    tracker.on_loss({0, 150, 160, 5});
+    for (std::uint64_t i = 4; i <= 6; ++i) arrive(60 * i, skb(i), 100);
+  }
+};
+
+TEST_F(UnplacedReadsOutOfOrder, wait_for_the_first_that_is_named_too) {
+  read(500, kUnknown, 150);
+  read(600, kUnknown, 200);
+  EXPECT_EQ(packets.packets.size(), 3U);
+  read(700, skb(6), 100);
+  expect_guess(4, 610);
+  expect_guess(5, 610);
+  EXPECT_EQ(time(leg(6), Stage::copy), 710U);
+  EXPECT_EQ(leg(6).confidence, Confidence::inferred);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 150U);
+}
+
 // CPU 0 loses events from 400 to 900.
 struct WhileACpuLosesEvents : DeliveryScript {
   void SetUp() override {
