@@ -68,7 +68,8 @@ bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy)
   const LiveLeg* named = copy.leg.get();
   const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
   const bool is_another = is_here && socket.unplaced.end_before(copy.skbaddr) &&
-                          socket.bytes.before(*named).has_value();
+                          socket.bytes.before(*named).has_value() &&
+                          !has_anothers_address(socket, *named);
   if (is_another || (is_here && all_before_is_read(socket, *named))) {
     const bool is_certain = settle_order(socket, *named);
     place_before(socket, *named, is_certain);
@@ -84,6 +85,14 @@ bool Alignment::all_before_is_read(const Socket& socket, const LiveLeg& named) {
   const std::optional<std::uint64_t> since = socket.bytes.bytes_from(named);
   const UnplacedReads& reads = socket.unplaced;
   return since && reads.bytes() + *since == reads.least_older() + socket.bytes.bytes();
+}
+
+// Not all that came before it can have been read, and it came in its place: what is copied is
+// another skb.
+bool Alignment::has_anothers_address(const Socket& socket, const LiveLeg& named) {
+  const UnplacedReads& reads = socket.unplaced;
+  return socket.bytes.cannot_be_named(named) &&
+         reads.bytes() < reads.least_older() + socket.bytes.bytes_before(named);
 }
 
 // Whether it is certain in which order the bytes before what is named were read. Where the queue is

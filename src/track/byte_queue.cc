@@ -61,6 +61,7 @@ void ByteQueue::begin_anew() {
   clear();
   order_ = {};
   bare_answer_ = ranges_ = 0;
+  read_unseen_ = false;
 }
 
 void ByteQueue::erase(const LiveLeg& leg) {
@@ -181,14 +182,21 @@ void ByteQueue::still_wait(std::uint32_t gone) {
 
 std::uint64_t ByteQueue::copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes,
                               std::vector<LiveLeg*>& read) {
+  bool is_anothers = false;
   if (leg != nullptr) {
     // An address is another's when what had it was coalesced, and freed.
     std::erase_if(taken_, [skb](const Taken& taken) { return taken.skb == skb; });
-    name(*leg, read);
+    is_anothers = cannot_be_named(*leg);
+    if (!is_anothers) [[likely]]
+      name(*leg, read);
   } else if (!taken_.empty()) [[unlikely]] {
     return_taken(skb, read);
   }
-  return take(bytes, /*by_copy=*/true, read);
+  const std::uint64_t missing = take(bytes, /*by_copy=*/true, read);
+  if (is_anothers) [[unlikely]] {
+    for (LiveLeg* taken : read) taken->infer();
+  }
+  return missing;
 }
 
 std::uint64_t ByteQueue::take_uncopied(std::uint64_t bytes, std::vector<LiveLeg*>& read) {
@@ -252,6 +260,22 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
 std::optional<std::size_t> ByteQueue::before(const LiveLeg& leg) const {
   const std::size_t at = find(leg, items_.size());
   return at == items_.size() ? std::nullopt : std::optional(at);
+}
+
+bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
+  if (items_.empty() || unsettled_ || read_unseen_) return false;
+  const QueuedBytes& front = items_.front();
+  const bool is_begun = front.bytes < front.arrived;
+  if (front.leg.get() == &leg) {
+    return is_begun && aligned_ && !front.named && !order_.disordered &&
+           front.place == Place::in_order;
+  }
+  const std::size_t nearest =
+      is_begun ? 2 : 1;  // what is left of the first may be none: an overlap
+  for (std::size_t i = 0; i < near() && items_.at(i).place == Place::in_order; ++i) {
+    if (items_.at(i).leg.get() == &leg) return i >= nearest;
+  }
+  return false;
 }
 
 std::uint64_t ByteQueue::bytes_before(const LiveLeg& leg) const {

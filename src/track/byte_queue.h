@@ -13,6 +13,10 @@
 //   (__tcp_ack_snd_check(), tcp_data_queue()). One that comes too early is acknowledged with
 //   ranges, or not at once. How long that is tells which.
 // - What a copy names is first. What came in its place before that has been read.
+// - An address may be another skb's: tcp_collapse() copies what lies in the socket into new ones,
+//   which may have those of what had been coalesced. So where everything came in its place, and
+//   some before the packet at that address is unread, or some of its own bytes have been read, the
+//   copy is of what is first. Only where bytes leave without an event it is believed to be its.
 // - Segments are coalesced whole: a skb that is named for the first time has all its bytes, unless
 //   some were taken without a copy. Where some had been taken for another's, those were of one that
 //   had been coalesced.
@@ -66,6 +70,10 @@ class ByteQueue {
   bool aligned() const { return aligned_; }
   // How many came before that packet; nothing when it is not here.
   std::optional<std::size_t> before(const LiveLeg& leg) const;
+  // A copy from that packet's address is of another skb: the packet is not next.
+  bool cannot_be_named(const LiveLeg& leg) const;
+  // Some of its bytes are read without an event that tells how many (TCP_ZEROCOPY_RECEIVE).
+  void is_read_unseen() { read_unseen_ = true; }
   // While it is not aligned: so many have been read, and nothing of the next one, which a copy
   // names.
   void begin_behind(std::size_t number);
@@ -167,6 +175,7 @@ class ByteQueue {
   Order order_;
   bool unsettled_ = false;  // the order of items_ is a guess
   bool aligned_ = false;
+  bool read_unseen_ = false;
   std::uint64_t overtaken_ = 0;    // `follows` of those that the last announced one overtook
   std::uint32_t bare_answer_ = 0;  // the length of one without ranges; 0: not known
   std::uint32_t ranges_ = 0;       // in the last answer

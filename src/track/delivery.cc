@@ -530,9 +530,18 @@ void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust
   task.adjusted_socket = sockets_.key_of(event.skaddr, event.sock_cookie);
   openers_.has_cookie(event.skaddr, event.sock_cookie);
   task.adjusted = taking(task, header);
+  if (task.call == "getsockopt") [[unlikely]]
+    read_unseen(task.adjusted_socket);
   // Whoever had the address of what was copied right before (tcp_recvmsg_locked(), net/ipv4/tcp.c,
   // 5.4 to 6.18).
   if (!task.copies.empty()) task.copies.back().socket = task.adjusted_socket;
+}
+
+// TCP_ZEROCOPY_RECEIVE maps them (tcp_zerocopy_receive(), net/ipv4/tcp.c, 5.4 to 6.18): how many no
+// event tells.
+void Delivery::read_unseen(std::uint64_t key) {
+  Socket* socket = sockets_.find(key);
+  if (socket != nullptr) socket->bytes.is_read_unseen();
 }
 
 // Bytes of a stream that no copy event told of.

@@ -196,6 +196,7 @@ class Delivery {
                                const SockRecvLength& event);
   [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                                  std::uint64_t copied);
+  [[gnu::noinline]] void read_unseen(std::uint64_t key);
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                                        std::uint64_t bytes);
   // No more of it will come.

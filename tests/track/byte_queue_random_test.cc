@@ -49,6 +49,37 @@ class Kernel {
     aside_.erase(segment);
     return segment;
   }
+  // tcp_collapse(): all is copied to new skbs. Some have the address of a segment that came lately,
+  // and was freed when it was coalesced.
+  void collapse(std::mt19937& random) {
+    constexpr std::size_t kLately = 8;
+    std::deque<std::pair<std::size_t, std::uint32_t>> left;
+    std::vector<std::size_t> freed;
+    for (const Skb& skb : skbs_) {
+      left.insert(left.end(), skb.left.begin(), skb.left.end());
+      for (const auto& [segment, bytes] : skb.left) {
+        if (segment != skb.head && segment + kLately >= next_) freed.push_back(segment);
+      }
+    }
+    if (left.size() <= kLately + 1) freed.clear();
+    std::shuffle(freed.begin(), freed.end(), random);
+    skbs_.clear();
+    while (!left.empty()) {
+      const bool is_known = random() % 2 == 0 && !freed.empty();
+      Skb skb{is_known ? freed.back() : no_segment(), {}};
+      if (is_known) freed.pop_back();
+      for (std::uint32_t room = 3776; room > 0 && !left.empty();) {
+        auto& [segment, bytes] = left.front();
+        const std::uint32_t taken = std::min(bytes, room);
+        skb.left.emplace_back(segment, taken);
+        room -= taken;
+        bytes -= taken;
+        if (bytes == 0) left.pop_front();
+      }
+      skbs_.push_back(std::move(skb));
+    }
+  }
+  std::size_t no_segment() const { return sizes_.size(); }
   // One copy of one skb.
   Copy copy(std::uint32_t most) {
     Skb& skb = skbs_.front();
@@ -61,7 +92,9 @@ class Kernel {
       left -= taken;
       unread_ -= taken;
       if (left > 0) break;
-      copy.read.push_back(segment);
+      const bool goes_on =
+          skb.left.size() == 1 && skbs_.size() > 1 && skbs_[1].left.front().first == segment;
+      if (!goes_on) copy.read.push_back(segment);
       skb.left.pop_front();
     }
     if (skb.left.empty()) skbs_.pop_front();
@@ -106,6 +139,7 @@ class RandomStream : public ByteQueueScript {
     for (std::uint32_t& bytes : sizes)
       bytes = size != 0 ? size : 1 + static_cast<std::uint32_t>(random() % 1448);
     Kernel kernel(sizes);
+    leg(kernel.no_segment()).rx.delivered = true;
     std::vector<std::size_t> said(order.size()), was(order.size());
     std::size_t copies = 0;
     const auto read = [&] {
@@ -141,6 +175,7 @@ class RandomStream : public ByteQueueScript {
         arrive(lost.front());
         lost.pop_front();
       }
+      if (collapses && random() % 64 == 0) kernel.collapse(random);
       while (!kernel.empty() && (random() % slowness == 0 || queue.size() > kMostUnread)) read();
     }
     for (const std::size_t segment : lost) arrive(segment);
@@ -168,6 +203,7 @@ class RandomStream : public ByteQueueScript {
   bool announces = true;
   bool answers = false;
   bool prunes = false;
+  bool collapses = false;
   std::uint64_t low_water = 0;
 
   static std::vector<std::size_t> in_order(std::size_t segments) {
@@ -182,6 +218,16 @@ TEST_F(RandomStream, in_order_all_are_right) {
   const Judged judged = judge(in_order(kSegments), 0, 3, random);
   EXPECT_EQ(judged.right, kSegments);
   EXPECT_FALSE(queue.disordered());
+}
+
+TEST_F(RandomStream, in_order_with_addresses_of_others_all_are_right) {
+  for (const unsigned slowness : {3U, 20U}) {
+    std::mt19937 random(slowness);
+    begin_anew();
+    collapses = true;
+    const Judged judged = judge(in_order(kSegments), 0, slowness, random);
+    EXPECT_EQ(judged.right, kSegments) << "slow " << slowness;
+  }
 }
 
 // It seems to be out of order until a copy tells, or an answer does sooner.

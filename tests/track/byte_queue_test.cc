@@ -272,12 +272,41 @@ TEST_F(ByteQueueTest, what_copies_have_shown_of_a_socket_stays) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST_F(ByteQueueTest, what_came_in_its_place_before_the_one_named_has_been_read) {
+// tcp_collapse() copies what was coalesced to others, which may have the addresses of 2 and 4.
+TEST_F(ByteQueueTest, one_that_is_named_while_it_is_not_next_is_another) {
+  queue.begin_here();
+  for (std::size_t i = 0; i < 5; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(4, 150), ElementsAre(0));
+  EXPECT_FALSE(exact(0));
+  EXPECT_THAT(copy(4, 100), ElementsAre(1));
+  EXPECT_THAT(copy(2, 50), ElementsAre(2)) << "50 bytes of it have been read";
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+  EXPECT_TRUE(exact(3) && exact(4));
+  EXPECT_FALSE(queue.disordered());
+}
+
+// What was taken of it for another's may have been older.
+TEST_F(ByteQueueTest, the_first_that_is_named_has_all_its_bytes_whatever_was_guessed) {
+  in_place(0, 100);
+  in_place(1, 100);
+  leg(9).rx.delivered = true;
+  EXPECT_THAT(copy(9, 150), ElementsAre(0));
+  EXPECT_THAT(copy(1, 99), IsEmpty());
+  EXPECT_THAT(copy(1, 1), ElementsAre(1));
+}
+
+TEST_F(ByteQueueTest, what_came_in_its_place_before_the_one_named_has_been_read_if_it_can_be) {
+  queue.is_read_unseen();
   in_place(0, 100);
   in_place(1, 100);
   in_place(2, 100);
   EXPECT_THAT(copy(2, 100), ElementsAre(0, 1, 2));
   EXPECT_FALSE(exact(0) || exact(1));
+  begin_anew();
+  in_place(0, 100);
+  in_place(1, 100);
+  EXPECT_THAT(copy(1, 100), ElementsAre(0));
 }
 
 // An overlap: tcp_probe counted 100 bytes of 0, of which the socket had 60 already.
@@ -286,6 +315,10 @@ TEST_F(ByteQueueTest, the_rest_of_what_came_twice_is_none) {
   early(1, 100);
   EXPECT_THAT(copy(0, 40), IsEmpty());
   EXPECT_THAT(copy(1, 100), ElementsAre(0, 1));
+  in_place(2, 100);
+  in_place(3, 100);
+  EXPECT_THAT(copy(2, 40), IsEmpty());
+  EXPECT_THAT(copy(3, 100), ElementsAre(2, 3));
 }
 
 // 1 had been coalesced with 0, while 2 seemed to follow it: 50 of its bytes were taken for 1's.

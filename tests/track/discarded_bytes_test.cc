@@ -120,6 +120,21 @@ TEST_F(Discarded, nothing_of_a_datagram) {
   EXPECT_EQ(leg(4).outcome, Outcome::delivered);
 }
 
+// TCP_ZEROCOPY_RECEIVE maps them: how many nobody tells.
+TEST_F(Discarded, no_bytes_are_those_before_what_is_named_unless_a_call_may_have_mapped_them) {
+  read(400, skb(3), 50);
+  read(500, skb(3), 50);
+  ASSERT_EQ(packets.packets.size(), 1U);
+  EXPECT_EQ(time(leg(1), Stage::copy), 510U);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  enter(600, "getsockopt");
+  tracker.on(reader(605), TcpRcvSpaceAdjust{kSocket, 0});
+  exit(610, 0);
+  read(700, skb(3), 100);
+  EXPECT_EQ(packets.packets.size(), 3U);
+  EXPECT_EQ(time(leg(3), Stage::copy), 710U);
+}
+
 // 80 bytes were there before the capture.
 struct DiscardedAtTheStart : DeliveryScript {
   static constexpr std::uint32_t kTrunc = 0x20;

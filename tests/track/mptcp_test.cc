@@ -99,6 +99,29 @@ TEST_F(Mptcp, its_socket_reads_what_a_subflow_received) {
   EXPECT_EQ(leg(1).stages[Stage::ret], 161U);
 }
 
+// 2 is announced behind that: more had come than was known.
+TEST_F(Mptcp, what_is_thrown_away_before_it_is_announced_was_none_of_before_the_capture) {
+  constexpr std::uint32_t kTrunc = 0x20;
+  softirq(90);
+  arrive(100, 1, kFirst, 50);
+  announce(at(103));
+  receive(110, skb(2), 60 + kHeaders);
+  probe(at(111), 2, kFirst, 60);
+  enter(120);
+  leave(130, 110, kTrunc);
+  tracker.on(at(140), SkDataReady{kFirst, kProtocolTcp});
+  announce(at(143));
+  arrive(150, 3, kFirst, 70);
+  announce(at(153));
+  softirq_exit(160);
+  read(200, 3, 70);
+  ASSERT_EQ(packets.packets.size(), 3U);
+  EXPECT_EQ(leg(1).stages[Stage::copy], 130U);
+  EXPECT_EQ(leg(2).stages[Stage::copy], 130U);
+  EXPECT_EQ(leg(3).stages[Stage::copy], 201U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
 // mptcp_try_coalesce() joins what follows in the stream, by whichever subflow it came.
 TEST_F(Mptcp, subflows_are_read_in_the_order_in_which_they_received) {
   softirq(90);

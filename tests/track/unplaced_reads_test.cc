@@ -184,15 +184,18 @@ TEST_F(UnplacedReads, that_are_guessed_are_never_exact) {
   expect_guess(2, 610);
 }
 
-// 50 bytes were older, at least, and 390 cannot be all that came before 5.
-TEST_F(UnplacedReads, that_took_too_little_since_tell_that_the_order_is_another) {
+// 50 bytes were older, at least, and 390 cannot be all that came before 5: that has its address.
+TEST_F(UnplacedReads, that_took_too_little_since_tell_that_another_is_named) {
   discard(500, 350);
   arrive(600, skb(4), 100);
   arrive(650, skb(5), 100);
   read(700, kUnknown, 90);
-  read(800, skb(5), 100);
+  read(800, skb(5), 90);
+  EXPECT_TRUE(packets.packets.empty());
+  tracker.finish();
   expect_guess(3, 510);
-  EXPECT_EQ(time(leg(5), Stage::copy), 810U);
+  expect_guess(4, 810);
+  EXPECT_EQ(leg(5).outcome, Outcome::open);
 }
 
 TEST_F(UnplacedReads, are_guessed_at_the_end) {
@@ -271,8 +274,30 @@ TEST_F(UnplacedReads, are_of_nothing_when_events_are_lost_meanwhile) {
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 150U);
 }
 
-// 100 bytes cannot be both of the packets that came before 3.
-TEST_F(UnplacedReads, that_took_too_little_tell_that_the_order_is_another) {
+// 100 bytes cannot be both of the packets that came before 3. Nothing is announced.
+struct UnplacedReadsOfUnannounced : UnplacedReads {
+  void SetUp() override {
+    tracker.on_loss({0, 10, 20, 5});
+    for (std::uint64_t i = 1; i <= 3; ++i) arrive_unannounced(100 * i, i);
+  }
+  void arrive_unannounced(Nanoseconds time, std::uint64_t number) {
+    stack(time, skb(number), 100);
+    tracker.on(at(time + 1), probe(skb(number), 100));
+  }
+};
+
+// 50 bytes were older, at least.
+TEST_F(UnplacedReadsOfUnannounced, that_took_too_little_since_tell_it_too) {
+  discard(500, 350);
+  arrive_unannounced(600, 4);
+  arrive_unannounced(650, 5);
+  read(700, kUnknown, 90);
+  read(800, skb(5), 100);
+  expect_guess(3, 510);
+  EXPECT_EQ(time(leg(5), Stage::copy), 810U);
+}
+
+TEST_F(UnplacedReadsOfUnannounced, that_took_too_little_tell_that_the_order_is_another) {
   read(500, kUnknown, 100);
   read(600, skb(3), 100);
   expect_guess(1, 510);
@@ -514,7 +539,10 @@ TEST_F(WhileACpuLosesEvents, what_seems_to_be_out_of_order_does_not_seem_so_behi
 }
 
 TEST_F(DeliveryScript, what_was_out_of_order_before_a_gap_is_so_behind_it) {
-  for (std::uint64_t i = 1; i <= 3; ++i) arrive(100 * i, skb(i), 100);
+  arrive(100, skb(1), 100);
+  stack(200, skb(2), 100);
+  tracker.on(at(201), probe(skb(2), 100));
+  arrive(300, skb(3), 100);
   read(400, skb(1), 100);
   read(500, skb(3), 100);
   tracker.on_loss_begin({0, 600, 900, 5});
