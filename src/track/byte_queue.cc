@@ -270,8 +270,8 @@ bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
     return is_begun && aligned_ && !front.named && !order_.disordered &&
            front.place == Place::in_order;
   }
-  const std::size_t nearest =
-      is_begun ? 2 : 1;  // what is left of the first may be none: an overlap
+  // What is left of one that is begun may be none: an overlap.
+  const std::size_t nearest = is_begun ? 2 : 1;
   for (std::size_t i = 0; i < near() && items_.at(i).place == Place::in_order; ++i) {
     if (items_.at(i).leg.get() == &leg) return i >= nearest;
   }
