@@ -388,7 +388,8 @@ TEST_F(Record, pages_are_read_when_the_writer_has_left_them) {
               "for i in 1 2; do "
               "dd if=/dev/zero of=/dev/null bs=1 count=500000 status=none & done; wait"});
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_GT(events_in(file_), 4000000U);
+  // A machine that is held for long loses some of them: no more than are told.
+  EXPECT_GT(events_in(file_) + number_after(result.err, "lost"), 4000000U);
   const double seconds = std::stod(result.err.substr(result.err.find("recorded ") + 9));
   EXPECT_LE(static_cast<double>(part_filled(file_)), seconds + 1);
 }
