@@ -16,7 +16,7 @@
 // - An address may be another skb's: tcp_collapse() copies what lies in the socket into new ones,
 //   which may have those of what had been coalesced. So where everything came in its place, and
 //   some before the packet at that address is unread, or some of its own bytes have been read, the
-//   copy is of what is first. Only where bytes leave without an event it is believed to be its.
+//   copy is of what is first. Only where bytes leave without an event it is believed to be its own.
 // - Segments are coalesced whole: a skb that is named for the first time has all its bytes, unless
 //   some were taken without a copy. Where some had been taken for another's, those were of one that
 //   had been coalesced.
@@ -72,7 +72,8 @@ class ByteQueue {
   std::optional<std::size_t> before(const LiveLeg& leg) const;
   // A copy from that packet's address is of another skb: the packet is not next.
   bool cannot_be_named(const LiveLeg& leg) const;
-  // Some of its bytes are read without an event that tells how many (TCP_ZEROCOPY_RECEIVE).
+  // Some of its bytes are read without an event that tells how many: by TCP_ZEROCOPY_RECEIVE, or by
+  // the kernel (tcp_read_sock()).
   void is_read_unseen() { read_unseen_ = true; }
   // While it is not aligned: so many have been read, and nothing of the next one, which a copy
   // names.

@@ -481,6 +481,9 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     std::uint64_t from = copy.socket;
     if (key != 0 && (from == 0 || Sockets::is_address(from))) from = key;
     Socket* socket = from == 0 ? nullptr : &this->socket(from);
+    // The kernel's own readers take some without an event, such as the headers of NVMe
+    // (nvme_tcp_recv_pdu(), drivers/nvme/host/tcp.c, 5.4 to 6.18).
+    if (socket != nullptr && key == 0 && !task.in_call) socket->bytes.is_read_unseen();
     LiveLeg* leg = copy.leg.get();
     if (leg != nullptr && leg->rx.control && !leg->rx.has_data) [[unlikely]] {
       const bool has_room = copy.len + kLeastTcpHeaders <= leg->rx.stack_len;

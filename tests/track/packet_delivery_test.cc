@@ -44,6 +44,19 @@ TEST_F(PacketDelivery, a_peek_delivers_nothing) {
   EXPECT_EQ(time(leg(1), Stage::ret), 330U);
 }
 
+// It makes no calls, and takes headers without an event: 2 had nothing else.
+TEST_F(PacketDelivery, what_a_kernel_thread_names_is_next_whatever_lies_before_it) {
+  const auto worker_copies = [this](Nanoseconds time, std::uint64_t number, std::int32_t len) {
+    tracker.on(at(time, 1, kTask, 55), SkbCopyDatagramIovec{skb(number), len});
+  };
+  for (std::uint64_t i = 1; i <= 3; ++i) arrive(100 * i, skb(i), 100);
+  worker_copies(400, 1, 100);
+  worker_copies(500, 3, 100);
+  ASSERT_EQ(packets.packets.size(), 3U);
+  EXPECT_EQ(time(leg(3), Stage::copy), 500U);
+  EXPECT_EQ(leg(2).confidence, Confidence::inferred);
+}
+
 // BIG TCP: an skb has more data than tcp_probe has bits for its length.
 TEST_F(PacketDelivery, a_segment_may_be_longer_than_tcp_probe_can_say) {
   arrive(100, skb(1), 2 * 65536 + 100);
