@@ -381,15 +381,15 @@ std::size_t part_filled(const fs::path& capture) {
 }
 
 // A page that is read while the kernel writes on it may lose its end: record/cpu_reader.cc.
+// The buffers have room for what comes while the recorder is held, a second or more.
 TEST_F(Record, pages_are_read_when_the_writer_has_left_them) {
   const RunResult result =
-      record({"-e", "raw_syscalls:*"},
+      record({"-e", "raw_syscalls:*", "--buffer-size", "131072"},
              {"sh", "-c",
               "for i in 1 2; do "
               "dd if=/dev/zero of=/dev/null bs=1 count=500000 status=none & done; wait"});
   ASSERT_EQ(result.status, 0) << result.err;
-  // A machine that is held for long loses some of them: no more than are told.
-  EXPECT_GT(events_in(file_) + number_after(result.err, "lost"), 4000000U);
+  EXPECT_GT(events_in(file_), 4000000U);
   const double seconds = std::stod(result.err.substr(result.err.find("recorded ") + 9));
   EXPECT_LE(static_cast<double>(part_filled(file_)), seconds + 1);
 }
