@@ -67,14 +67,11 @@ bool recur(const DatagramQueue& queue) {
 bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy) {
   const LiveLeg* named = copy.leg.get();
   const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
-  const bool is_another = is_here && socket.unplaced.end_before(copy.skbaddr) &&
-                          socket.bytes.before(*named).has_value() &&
-                          !has_anothers_address(socket, *named);
-  if (is_another || (is_here && all_before_is_read(socket, *named))) {
-    const bool is_certain = settle_order(socket, *named);
-    place_before(socket, *named, is_certain);
-    return true;
-  }
+  const auto is_another = [&] {
+    return socket.unplaced.end_before(copy.skbaddr) && socket.bytes.before(*named);
+  };
+  const bool is_first_byte = is_here && (is_another() || all_before_is_read(socket, *named));
+  if (is_first_byte && place_before(socket, *named)) return true;
   wait(socket, task, copy.taking, copy.len, copy.skbaddr);
   return false;
 }
@@ -85,14 +82,6 @@ bool Alignment::all_before_is_read(const Socket& socket, const LiveLeg& named) {
   const std::optional<std::uint64_t> since = socket.bytes.bytes_from(named);
   const UnplacedReads& reads = socket.unplaced;
   return since && reads.bytes() + *since == reads.least_older() + socket.bytes.bytes();
-}
-
-// Not all that came before it can have been read, and it came in its place: what is copied is
-// another skb.
-bool Alignment::has_anothers_address(const Socket& socket, const LiveLeg& named) {
-  const UnplacedReads& reads = socket.unplaced;
-  return socket.bytes.cannot_be_named(named) &&
-         reads.bytes() < reads.least_older() + socket.bytes.bytes_before(named);
 }
 
 // Whether it is certain in which order the bytes before what is named were read. Where the queue is
@@ -135,12 +124,19 @@ void Alignment::push(Socket& socket, Task& task, const UnplacedRead& read) {
   ++waiting_;
 }
 
-// What came before the one that is read next was taken by the last of the reads, or that has come
-// too early.
-void Alignment::place_before(Socket& socket, const LiveLeg& named, bool is_certain) {
+// What came before the one that is read next was taken by the last of the reads. If that is more
+// than they can have taken, it came too early, and this is a guess; or, where it came in its place,
+// what is read next is another skb with its address: then it is false.
+bool Alignment::place_before(Socket& socket, const LiveLeg& named) {
+  const bool is_certain = settle_order(socket, named);
   const std::uint64_t bytes = socket.bytes.bytes_before(named);
-  if (socket.unplaced.bytes() < socket.unplaced.least_older() + bytes) return guess(socket);
-  place(socket, *socket.bytes.before(named), bytes, is_certain);
+  if (socket.unplaced.bytes() >= socket.unplaced.least_older() + bytes) {
+    place(socket, *socket.bytes.before(named), bytes, is_certain);
+    return true;
+  }
+  if (socket.bytes.cannot_be_named(named)) return false;
+  guess(socket);
+  return true;
 }
 
 // All that has come in its place has been read, then: by the last of the reads, or in the gap. What
@@ -288,8 +284,11 @@ void Alignment::guess(Socket& socket) {
     const std::uint64_t of_older = std::min(older, read.bytes);
     older -= of_older;
     const std::uint64_t rest = read.bytes - of_older;
-    const std::uint64_t left = read.skb ? socket.bytes.copy(*read.skb, nullptr, rest, read_)
-                                        : socket.bytes.take_uncopied(rest, read_);
+    std::uint64_t left = 0;
+    if (rest > 0) {
+      left = read.skb ? socket.bytes.copy(*read.skb, nullptr, rest, read_)
+                      : socket.bytes.take_uncopied(rest, read_);
+    }
     if (of_older + left > 0) counters_.count_unmatched(of_older + left);
     for (LiveLeg* leg : read_) {
       leg->infer();

@@ -67,9 +67,8 @@ class Alignment {
   void compare_lengths(Socket& socket);
   void place_datagrams(Socket& socket, std::size_t older);
   static bool all_before_is_read(const Socket& socket, const LiveLeg& named);
-  static bool has_anothers_address(const Socket& socket, const LiveLeg& named);
   static bool settle_order(Socket& socket, const LiveLeg& named);
-  void place_before(Socket& socket, const LiveLeg& named, bool is_certain);
+  bool place_before(Socket& socket, const LiveLeg& named);
   void place(Socket& socket, std::size_t number, std::uint64_t bytes, bool is_certain);
   void deliver(const Socket& socket, LiveLeg& leg, const UnplacedRead& read);
 

@@ -74,7 +74,7 @@ class ByteQueue {
   bool cannot_be_named(const LiveLeg& leg) const;
   // Some of its bytes are read without an event that tells how many: by TCP_ZEROCOPY_RECEIVE, or by
   // the kernel (tcp_read_sock()).
-  void is_read_unseen() { read_unseen_ = true; }
+  void set_read_unseen() { read_unseen_ = true; }
   // While it is not aligned: so many have been read, and nothing of the next one, which a copy
   // names.
   void begin_behind(std::size_t number);

@@ -483,7 +483,7 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     Socket* socket = from == 0 ? nullptr : &this->socket(from);
     // The kernel's own readers take some without an event, such as the headers of NVMe
     // (nvme_tcp_recv_pdu(), drivers/nvme/host/tcp.c, 5.4 to 6.18).
-    if (socket != nullptr && key == 0 && !task.in_call) socket->bytes.is_read_unseen();
+    if (socket != nullptr && key == 0 && !task.in_call) socket->bytes.set_read_unseen();
     LiveLeg* leg = copy.leg.get();
     if (leg != nullptr && leg->rx.control && !leg->rx.has_data) [[unlikely]] {
       const bool has_room = copy.len + kLeastTcpHeaders <= leg->rx.stack_len;
@@ -544,7 +544,7 @@ void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust
 // event tells.
 void Delivery::read_unseen(std::uint64_t key) {
   Socket* socket = sockets_.find(key);
-  if (socket != nullptr) socket->bytes.is_read_unseen();
+  if (socket != nullptr) socket->bytes.set_read_unseen();
 }
 
 // Bytes of a stream that no copy event told of.

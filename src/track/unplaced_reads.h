@@ -1,8 +1,8 @@
 // Reads of a stream of which nobody knows yet which of its bytes they took: the socket may hold
 // some from before the capture, or from a gap. The first copy that names a packet tells: what came
 // before that one has been read by the last of them. How much of what they took was older, at
-// least, tells what had come by then. Of datagrams it is told by a moment at which
-// the socket holds none.
+// least, tells what had come by then. Of datagrams it is told by a moment at which the socket holds
+// none.
 #pragma once
 
 #include <algorithm>
