@@ -297,7 +297,7 @@ TEST_F(ByteQueueTest, the_first_that_is_named_has_all_its_bytes_whatever_was_gue
 }
 
 TEST_F(ByteQueueTest, what_came_in_its_place_before_the_one_named_has_been_read_if_it_can_be) {
-  queue.is_read_unseen();
+  queue.set_read_unseen();
   in_place(0, 100);
   in_place(1, 100);
   in_place(2, 100);

@@ -60,9 +60,13 @@ class DeliveryScript : public ::testing::Test, protected TrackerScript {
   }
   // Received, processed and queued to the socket in the softirq.
   void arrive(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    arrive_unannounced(time, address, payload);
+    tracker.on(at(time + 2), ready(kTcp));
+  }
+  // The same, too early, with SO_RCVLOWAT, or before 6.3.
+  void arrive_unannounced(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
     stack(time, address, payload);
     tracker.on(at(time + 1), probe(address, payload));
-    tracker.on(at(time + 2), ready(kTcp));
   }
   static SkDataReady ready(std::uint16_t protocol) {
     SkDataReady event;

@@ -13,10 +13,7 @@ class EarlySegments : public DeliveryScript {
  protected:
   static constexpr std::uint32_t kBare = 66, kRange = 78;
 
-  void early(Nanoseconds time, std::uint64_t number) {
-    stack(time, skb(number), 100);
-    tracker.on(at(time + 1), probe(skb(number), 100));
-  }
+  void early(Nanoseconds time, std::uint64_t number) { arrive_unannounced(time, skb(number), 100); }
   void in_place(Nanoseconds time, std::uint64_t number) { arrive(time, skb(number), 100); }
   void answer(const EventHeader& header, std::uint32_t len) {
     NetDevQueue event;

@@ -25,9 +25,13 @@ class Mptcp : public ::testing::Test, public TrackerScript {
 
   // A subflow has its bytes.
   void arrive(Nanoseconds time, std::uint64_t number, SockAddr subflow, std::uint32_t bytes) {
+    arrive_unannounced(time, number, subflow, bytes);
+    tracker.on(at(time + 2), SkDataReady{subflow, kProtocolTcp});
+  }
+  void arrive_unannounced(Nanoseconds time, std::uint64_t number, SockAddr subflow,
+                          std::uint32_t bytes) {
     receive(time, skb(number), bytes + kHeaders);
     probe(at(time + 1), number, subflow, bytes);
-    tracker.on(at(time + 2), SkDataReady{subflow, kProtocolTcp});
   }
   void probe(const EventHeader& header, std::uint64_t number, SockAddr subflow,
              std::uint32_t bytes) {
@@ -105,8 +109,7 @@ TEST_F(Mptcp, what_is_thrown_away_before_it_is_announced_was_none_of_before_the_
   softirq(90);
   arrive(100, 1, kFirst, 50);
   announce(at(103));
-  receive(110, skb(2), 60 + kHeaders);
-  probe(at(111), 2, kFirst, 60);
+  arrive_unannounced(110, 2, kFirst, 60);
   enter(120);
   leave(130, 110, kTrunc);
   tracker.on(at(140), SkDataReady{kFirst, kProtocolTcp});
@@ -199,8 +202,7 @@ TEST_F(Mptcp, what_a_subflow_cannot_read_yet_stays_there) {
   softirq(90);
   arrive(100, 1, kFirst, 50);
   announce(at(103));
-  receive(110, skb(2), 60 + kHeaders);
-  probe(at(111), 2, kFirst, 60);
+  arrive_unannounced(110, 2, kFirst, 60);
   softirq_exit(112);
   read(200, 1, 50);
   softirq(290);
@@ -224,8 +226,7 @@ TEST_F(Mptcp, a_reader_does_not_take_what_is_being_received) {
   softirq(90);
   arrive(100, 1, kFirst, 50);
   announce(at(103));
-  receive(110, skb(2), 60 + kHeaders);
-  probe(at(111), 2, kFirst, 60);
+  arrive_unannounced(110, 2, kFirst, 60);
   read(112, 1, 50);
   enter(116);
   sleep(117);
@@ -406,8 +407,7 @@ TEST_F(Mptcp, an_announcement_takes_no_earlier_packets_data) {
   probe(at(104), 2, kSecond, 60);
   announce(at(105), kOther);
   tracker.on(at(106), SchedWaking{kReader});
-  receive(110, skb(3), 70 + kHeaders);
-  probe(at(111), 3, kSecond, 70);
+  arrive_unannounced(110, 3, kSecond, 70);
   tracker.on(at(112), SkDataReady{kSecond, kProtocolTcp});
   receive(113, skb(4), 80 + kHeaders);
   announce(at(114), kOther);
@@ -486,8 +486,7 @@ TEST_F(Mptcp, a_copy_tells_that_it_can_be_read) {
   softirq(90);
   arrive(100, 1, kFirst, 50);
   announce(at(103));
-  receive(110, skb(2), 60 + kHeaders);
-  probe(at(111), 2, kFirst, 60);
+  arrive_unannounced(110, 2, kFirst, 60);
   read(112, 1, 50);
   read(122, 2, 60);
   EXPECT_EQ(leg(2).stages[Stage::copy], 123U);

@@ -278,19 +278,15 @@ TEST_F(UnplacedReads, are_of_nothing_when_events_are_lost_meanwhile) {
 struct UnplacedReadsOfUnannounced : UnplacedReads {
   void SetUp() override {
     tracker.on_loss({0, 10, 20, 5});
-    for (std::uint64_t i = 1; i <= 3; ++i) arrive_unannounced(100 * i, i);
-  }
-  void arrive_unannounced(Nanoseconds time, std::uint64_t number) {
-    stack(time, skb(number), 100);
-    tracker.on(at(time + 1), probe(skb(number), 100));
+    for (std::uint64_t i = 1; i <= 3; ++i) arrive_unannounced(100 * i, skb(i), 100);
   }
 };
 
 // 50 bytes were older, at least.
 TEST_F(UnplacedReadsOfUnannounced, that_took_too_little_since_tell_it_too) {
   discard(500, 350);
-  arrive_unannounced(600, 4);
-  arrive_unannounced(650, 5);
+  arrive_unannounced(600, skb(4), 100);
+  arrive_unannounced(650, skb(5), 100);
   read(700, kUnknown, 90);
   read(800, skb(5), 100);
   expect_guess(3, 510);
@@ -368,8 +364,7 @@ TEST_F(UnplacedReadsBeforeNothing, are_not_those_behind_it) {
 
 TEST_F(UnplacedReadsBeforeNothing, may_not_have_had_what_came_too_early) {
   read(500, kUnknown, 300);
-  stack(700, skb(5), 100);
-  tracker.on(at(701), probe(skb(5), 100));
+  arrive_unannounced(700, skb(5), 100);
   find_nothing(800);
   EXPECT_TRUE(packets.packets.empty());
 }
@@ -408,8 +403,7 @@ TEST_F(UnplacedReadsBeforeNothing, may_be_told_by_a_splice) {
 struct UnplacedReadsInDoubt : UnplacedReads {
   void SetUp() override {
     UnplacedReads::SetUp();
-    stack(400, skb(4), 100);
-    tracker.on(at(401), probe(skb(4), 100));
+    arrive_unannounced(400, skb(4), 100);
     arrive(450, skb(5), 100);
   }
 };
@@ -471,8 +465,7 @@ struct UnplacedReadsOutOfOrder : UnplacedReads {
   void SetUp() override {
     arrive(10, skb(1), 100);
     read(20, skb(1), 100);
-    stack(60, skb(2), 100);
-    tracker.on(at(61), probe(skb(2), 100));
+    arrive_unannounced(60, skb(2), 100);
     arrive(70, skb(3), 100);
     read(80, skb(3), 100);
     read(120, skb(2), 100);
@@ -540,8 +533,7 @@ TEST_F(WhileACpuLosesEvents, what_seems_to_be_out_of_order_does_not_seem_so_behi
 
 TEST_F(DeliveryScript, what_was_out_of_order_before_a_gap_is_so_behind_it) {
   arrive(100, skb(1), 100);
-  stack(200, skb(2), 100);
-  tracker.on(at(201), probe(skb(2), 100));
+  arrive_unannounced(200, skb(2), 100);
   arrive(300, skb(3), 100);
   read(400, skb(1), 100);
   read(500, skb(3), 100);
