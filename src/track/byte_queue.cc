@@ -53,6 +53,9 @@ void ByteQueue::clear() {
   items_.clear();
   received_ = unread_ = 0;
   unsettled_ = aligned_ = false;
+  early_ = 0;
+  anothers_ = SkbAddr{};
+  away_.reset();
   overtaken_ = 0;
   taken_.clear();
 }
@@ -61,7 +64,7 @@ void ByteQueue::begin_anew() {
   clear();
   order_ = {};
   bare_answer_ = ranges_ = 0;
-  read_unseen_ = false;
+  read_unseen_ = collapsed_ = false;
 }
 
 void ByteQueue::erase(const LiveLeg& leg) {
@@ -107,6 +110,7 @@ void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
     return;
   const std::uint64_t follows = items_.at(group).since + 1;
   for (std::size_t i = early; i < group; ++i) {
+    if (items_.at(i).place == Place::not_known) early_ += items_.at(i).arrived;
     items_.at(i).place = Place::early;
     items_.at(i).follows = follows;
   }
@@ -178,6 +182,93 @@ void ByteQueue::still_wait(std::uint32_t gone) {
   for (; at < items_.size() && is_early(at); ++at) items_.at(at).place = Place::waits;
 }
 
+// ------------------------------------------------------------------------------ whose address
+
+// Could the next byte to be read be its first? What came too early may be behind it.
+bool ByteQueue::may_be_next(const QueuedBytes& queued) const {
+  const std::uint64_t now = position();
+  if (now == queued.since) [[likely]]
+    return true;
+  if (queued.place == Place::in_order && now > queued.since) return false;
+  std::uint64_t early = early_;
+  for (std::size_t i = 0; i < near(); ++i) {
+    const QueuedBytes& other = items_.at(i);
+    if (other.place == Place::not_known && other.since < queued.since) early += other.arrived;
+  }
+  return now + early >= queued.since;
+}
+
+// Where addresses have been others', that it could be is not enough.
+bool ByteQueue::is_next(const QueuedBytes& queued) const {
+  if (collapsed_ && queued.place == Place::in_order) return position() == queued.since;
+  return may_be_next(queued);
+}
+
+bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
+  if (read_unseen_) return false;
+  const std::size_t at = find(leg, near());
+  if (at == items_.size()) return false;
+  const QueuedBytes& front = items_.front();
+  if (at == 0) return aligned_ && !front.named && !is_next(front);
+  // What is left of one that is begun may be none: an overlap.
+  if (at == 1 && front.bytes < front.arrived && !collapsed_) return false;
+  if (aligned_) return !is_next(items_.at(at));
+  if (unsettled_) return false;
+  for (std::size_t i = 0; i <= at; ++i) {
+    if (items_.at(i).place != Place::in_order) return false;
+  }
+  return true;
+}
+
+// A copy names it. It is another's if it cannot be next, unless the one before was as far away from
+// where it should have been: then that is where it is not known.
+bool ByteQueue::is_another(const LiveLeg& leg, std::vector<LiveLeg*>& read) {
+  if (anothers_ == leg.skbaddr && !read_unseen_) [[unlikely]]
+    return true;  // it goes on
+  anothers_ = SkbAddr{};
+  if (!cannot_be_named(leg)) [[likely]] {
+    away_.reset();
+    return false;
+  }
+  const std::uint64_t away = position() - items_.at(find(leg, near())).since;
+  if (std::exchange(away_, away) != away) {
+    anothers_ = leg.skbaddr;
+    collapsed_ = true;
+    return true;
+  }
+  begins_at(leg, read);
+  return false;
+}
+
+// Two copies say so. If it could not be, it was not known how much has been read: all that came in
+// its place before it.
+void ByteQueue::begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read) {
+  const QueuedBytes named = items_.at(find(leg, near()));
+  if (may_be_next(named)) return;
+  for (std::size_t i = 0; items_.at(i).leg.get() != &leg;) {
+    const QueuedBytes& before = items_.at(i);
+    if (before.place != Place::in_order || before.since > named.since) {
+      ++i;
+      continue;
+    }
+    unread_ -= std::min<std::uint64_t>(unread_, before.bytes);
+    has_been_read(i, read);
+  }
+  unread_ += named.arrived - named.bytes;  // that was of others
+}
+
+// All that came before the front has been read, and no more: what waits came later.
+void ByteQueue::settle() {
+  if (early_ == 0) [[likely]]
+    return;
+  early_ = 0;
+  for (std::size_t i = 1; i < near(); ++i) {
+    const QueuedBytes& queued = items_.at(i);
+    const bool is_early = queued.place == Place::early || queued.place == Place::waits;
+    if (is_early && queued.since > items_.front().since) early_ += queued.arrived;
+  }
+}
+
 // ------------------------------------------------------------------------------ out
 
 std::uint64_t ByteQueue::copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes,
@@ -186,11 +277,13 @@ std::uint64_t ByteQueue::copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes,
   if (leg != nullptr) {
     // An address is another's when what had it was coalesced, and freed.
     std::erase_if(taken_, [skb](const Taken& taken) { return taken.skb == skb; });
-    is_anothers = cannot_be_named(*leg);
+    is_anothers = is_another(*leg, read);
     if (!is_anothers) [[likely]]
       name(*leg, read);
-  } else if (!taken_.empty()) [[unlikely]] {
-    return_taken(skb, read);
+  } else {
+    anothers_ = SkbAddr{};
+    if (!taken_.empty()) [[unlikely]]
+      return_taken(skb, read);
   }
   const std::uint64_t missing = take(bytes, /*by_copy=*/true, read);
   if (is_anothers) [[unlikely]] {
@@ -226,7 +319,10 @@ std::uint64_t ByteQueue::take(std::uint64_t bytes, bool by_copy, std::vector<Liv
   }
   // What is left of a guess has been read with what was taken for it.
   while (unsettled_ && unread_ == 0 && !items_.empty()) [[unlikely]] has_been_read(0, read);
-  if (items_.empty()) unread_ = 0;
+  if (items_.empty()) {
+    unread_ = 0;
+    early_ = 0;
+  }
   return bytes;
 }
 
@@ -251,6 +347,7 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   QueuedBytes& front = items_.front();
   if (front.named) return;
   front.named = true;
+  if (front.place == Place::in_order && front.since == position()) settle();
   const std::uint32_t of_others = front.arrived - std::exchange(front.bytes, front.arrived);
   if (unsettled_ || of_others > 0) [[unlikely]]
     front_is_first(read);
@@ -260,22 +357,6 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
 std::optional<std::size_t> ByteQueue::before(const LiveLeg& leg) const {
   const std::size_t at = find(leg, items_.size());
   return at == items_.size() ? std::nullopt : std::optional(at);
-}
-
-bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
-  if (items_.empty() || unsettled_ || read_unseen_) return false;
-  const QueuedBytes& front = items_.front();
-  const bool is_begun = front.bytes < front.arrived;
-  if (front.leg.get() == &leg) {
-    return is_begun && aligned_ && !front.named && !order_.disordered &&
-           front.place == Place::in_order;
-  }
-  // What is left of one that is begun may be none: an overlap.
-  const std::size_t nearest = is_begun ? 2 : 1;
-  for (std::size_t i = 0; i < near() && items_.at(i).place == Place::in_order; ++i) {
-    if (items_.at(i).leg.get() == &leg) return i >= nearest;
-  }
-  return false;
 }
 
 std::uint64_t ByteQueue::bytes_before(const LiveLeg& leg) const {
@@ -333,7 +414,8 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
 }
 
 bool ByteQueue::overtaker_is_behind_front() const {
-  if (order_.announced != Announced::perhaps_some) return false;
+  if (order_.announced != Announced::perhaps_some || items_.front().since != position())
+    return false;
   const std::uint64_t overtaker = items_.front().follows - 1;
   for (std::size_t i = 1; i < near(); ++i) {
     if (items_.at(i).since == overtaker) return true;
@@ -344,7 +426,8 @@ bool ByteQueue::overtaker_is_behind_front() const {
 bool ByteQueue::comes_before_its_overtaker(std::size_t at) const {
   const QueuedBytes& named = items_.at(at);
   const bool seemed_early = named.place == Place::early || named.place == Place::waits;
-  if (order_.announced != Announced::not_known || !seemed_early) return false;
+  if (order_.announced != Announced::not_known || !seemed_early || named.since != position())
+    return false;
   for (std::size_t i = 0; i < at; ++i) {
     const QueuedBytes& before = items_.at(i);
     if (before.place == Place::in_order && before.untouched() && before.since > named.since) {
@@ -439,6 +522,7 @@ void ByteQueue::return_taken(SkbAddr skb, std::vector<LiveLeg*>& read) {
   const auto found = std::find_if(taken_.rbegin(), taken_.rend(),
                                   [skb](const Taken& taken) { return taken.skb == skb; });
   if (found == taken_.rend()) return;
+  if (!read_unseen_ && !is_next(found->bytes)) return;
   QueuedBytes bytes = found->bytes;
   bytes.leg = LegRef();
   bytes.bytes = bytes.arrived;

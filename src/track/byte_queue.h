@@ -14,9 +14,12 @@
 //   ranges, or not at once. How long that is tells which.
 // - What a copy names is first. What came in its place before that has been read.
 // - An address may be another skb's: tcp_collapse() copies what lies in the socket into new ones,
-//   which may have those of what had been coalesced. So where everything came in its place, and
-//   some before the packet at that address is unread, or some of its own bytes have been read, the
-//   copy is of what is first. Only where bytes leave without an event it is believed to be its own.
+//   which may have those of what had been coalesced. But how much has been read is known: a packet
+//   that came in its place is next when that is as much as came before it, or less by what came too
+//   early. What cannot be next was not named: the copy is of what is first. Where that has been
+//   seen, what came too early explains nothing, either. Two names in a row that are away from it by
+//   the same amount are believed: then that amount was not known to be read. So is each where bytes
+//   leave without an event.
 // - Segments are coalesced whole: a skb that is named for the first time has all its bytes, unless
 //   some were taken without a copy. Where some had been taken for another's, those were of one that
 //   had been coalesced.
@@ -153,6 +156,14 @@ class ByteQueue {
   std::size_t near() const { return std::min(items_.size(), kMaxDisorder); }
   // Of the first `number`; size() when it is none of them.
   std::size_t find(const LiveLeg& leg, std::size_t number) const;
+  // How many bytes have been read: the first of a packet that came in its place, and has none
+  // before it that are read later, has that number as its `since`.
+  std::uint64_t position() const { return received_ - unread_; }
+  bool may_be_next(const QueuedBytes& queued) const;
+  bool is_next(const QueuedBytes& queued) const;
+  bool is_another(const LiveLeg& leg, std::vector<LiveLeg*>& read);
+  void begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read);
+  void settle();
   void still_wait(std::uint32_t gone);
   std::uint64_t take(std::uint64_t bytes, bool by_copy, std::vector<LiveLeg*>& read);
   void name(LiveLeg& leg, std::vector<LiveLeg*>& read);
@@ -177,9 +188,13 @@ class ByteQueue {
   bool unsettled_ = false;  // the order of items_ is a guess
   bool aligned_ = false;
   bool read_unseen_ = false;
-  std::uint64_t overtaken_ = 0;    // `follows` of those that the last announced one overtook
-  std::uint32_t bare_answer_ = 0;  // the length of one without ranges; 0: not known
-  std::uint32_t ranges_ = 0;       // in the last answer
+  bool collapsed_ = false;   // addresses have been another's
+  SkbAddr anothers_{};       // the last copy named it, which was another's
+  std::uint64_t early_ = 0;  // at most so many bytes came before others that are read first
+  std::optional<std::uint64_t> away_;  // by how much the last name was not next
+  std::uint64_t overtaken_ = 0;        // `follows` of those that the last announced one overtook
+  std::uint32_t bare_answer_ = 0;      // the length of one without ranges; 0: not known
+  std::uint32_t ranges_ = 0;           // in the last answer
   std::uint32_t last_range_ = 0;
   std::vector<Taken> taken_;
 };

@@ -211,6 +211,17 @@ class RandomStream : public ByteQueueScript {
     for (std::size_t i = 0; i < segments; ++i) order[i] = i;
     return order;
   }
+  // Of each so many sixteen in a row come in any order.
+  static constexpr std::size_t kEvery = 400;
+  static constexpr std::size_t kShuffled = 16;
+  static std::vector<std::size_t> with_many_holes(std::mt19937& random) {
+    std::vector<std::size_t> order = in_order(kSegments);
+    for (std::size_t i = 0; i + kShuffled < order.size(); i += kEvery) {
+      const auto begin = order.begin() + static_cast<std::ptrdiff_t>(i);
+      std::shuffle(begin, begin + kShuffled, random);
+    }
+    return order;
+  }
 };
 
 TEST_F(RandomStream, in_order_all_are_right) {
@@ -264,21 +275,14 @@ TEST_F(RandomStream, with_one_hole_at_a_time_all_are_right) {
   }
 }
 
-// Sixteen in a row come in any order: what is coalesced with what is a guess then, and said to be.
-// It is over as soon as copies tell, and no later guess hangs on it.
+// What is coalesced with those that were shuffled is a guess then, and said to be. It is over as
+// soon as copies tell, and no later guess hangs on it.
 TEST_F(RandomStream, with_many_holes_the_guesses_end_with_the_disorder) {
-  constexpr std::size_t kEvery = 400;
-  constexpr std::size_t kShuffled = 16;
   for (const std::uint32_t size : {0U, 700U}) {
     for (const unsigned slowness : {2U, 3U, 20U}) {
       std::mt19937 random(size + slowness);
       begin_anew();
-      std::vector<std::size_t> order = in_order(kSegments);
-      for (std::size_t i = 0; i + kShuffled < order.size(); i += kEvery) {
-        const auto begin = order.begin() + static_cast<std::ptrdiff_t>(i);
-        std::shuffle(begin, begin + kShuffled, random);
-      }
-      const Judged judged = judge(order, size, slowness, random);
+      const Judged judged = judge(with_many_holes(random), size, slowness, random);
       EXPECT_EQ(judged.wrong_exact, 0U) << size << " bytes, slow " << slowness;
       // Of the shuffled, more than a third is right.
       EXPECT_GE(judged.right, kSegments - kSegments / kEvery * kShuffled * 2 / 3)
@@ -287,16 +291,31 @@ TEST_F(RandomStream, with_many_holes_the_guesses_end_with_the_disorder) {
   }
 }
 
+// All of those and addresses of others: no guess goes on, either.
+TEST_F(RandomStream, with_many_holes_and_addresses_of_others_the_guesses_end_too) {
+  for (const std::uint32_t size : {0U, 700U}) {
+    for (const unsigned slowness : {2U, 3U, 20U}) {
+      std::mt19937 random(size + slowness);
+      begin_anew();
+      queue.begin_here();
+      collapses = true;
+      const Judged judged = judge(with_many_holes(random), size, slowness, random);
+      EXPECT_EQ(judged.wrong_exact, 0U) << size << " bytes, slow " << slowness;
+      EXPECT_GE(judged.right, kSegments * 95 / 100) << size << " bytes, slow " << slowness;
+    }
+  }
+}
+
 // Of a burst some are lost, and come again in order: two or three holes, of one segment or more.
 TEST_F(RandomStream, with_answers_losses_are_no_guess) {
-  constexpr std::size_t kEvery = 100;
+  constexpr std::size_t kBurst = 100;
   for (const std::uint32_t size : {0U, 700U}) {
     for (const unsigned slowness : {2U, 3U, 20U}) {
       std::mt19937 random(size + slowness);
       begin_anew();
       answers = true;
       std::vector<std::size_t> order = in_order(kSegments);
-      for (std::size_t i = 0; i + kEvery < order.size(); i += kEvery) {
+      for (std::size_t i = 0; i + kBurst < order.size(); i += kBurst) {
         const auto begin = order.begin() + static_cast<std::ptrdiff_t>(i);
         std::stable_partition(begin, begin + 20, [i](std::size_t segment) {
           const std::size_t at = segment - i;
@@ -330,7 +349,6 @@ TEST_F(RandomStream, with_pruned_segments_the_guesses_end_too) {
 // Before 6.3: only copies tell that a segment was late, and those that were read before are exact;
 // but for answers.
 TEST_F(RandomStream, unannounced_guesses_end_as_well) {
-  constexpr std::size_t kEvery = 400;
   announces = false;
   for (const auto& [slowness, has_answers] :
        {std::pair(2U, false), {3U, false}, {20U, false}, {2U, true}, {20U, true}}) {

@@ -272,20 +272,6 @@ TEST_F(ByteQueueTest, what_copies_have_shown_of_a_socket_stays) {
   EXPECT_TRUE(queue.empty());
 }
 
-// tcp_collapse() copies what was coalesced to others, which may have the addresses of 2 and 4.
-TEST_F(ByteQueueTest, one_that_is_named_while_it_is_not_next_is_another) {
-  queue.begin_here();
-  for (std::size_t i = 0; i < 5; ++i) in_place(i, 100);
-  EXPECT_THAT(copy(4, 150), ElementsAre(0));
-  EXPECT_FALSE(exact(0));
-  EXPECT_THAT(copy(4, 100), ElementsAre(1));
-  EXPECT_THAT(copy(2, 50), ElementsAre(2)) << "50 bytes of it have been read";
-  EXPECT_THAT(copy(3, 100), ElementsAre(3));
-  EXPECT_THAT(copy(4, 100), ElementsAre(4));
-  EXPECT_TRUE(exact(3) && exact(4));
-  EXPECT_FALSE(queue.disordered());
-}
-
 // What was taken of it for another's may have been older.
 TEST_F(ByteQueueTest, the_first_that_is_named_has_all_its_bytes_whatever_was_guessed) {
   in_place(0, 100);

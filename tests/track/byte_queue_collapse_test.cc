@@ -1,0 +1,179 @@
+// Addresses that are another skb's: tcp_collapse() copies what was coalesced to new ones, which may
+// have those of what was freed then.
+#include <gmock/gmock.h>
+
+#include "track/byte_queue_script.h"
+
+namespace skbtrail::track {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct CollapsedBytes : ByteQueueScript {
+  static constexpr std::size_t kUnknown = 99;  // an address that no packet here has
+
+  void SetUp() override {
+    queue.begin_here();
+    leg(kUnknown).rx.delivered = true;
+  }
+};
+
+TEST_F(CollapsedBytes, one_that_is_named_while_it_is_not_next_is_another) {
+  for (std::size_t i = 0; i < 5; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(4, 150), ElementsAre(0));
+  EXPECT_FALSE(exact(0));
+  EXPECT_THAT(copy(4, 100), ElementsAre(1));
+  EXPECT_THAT(copy(2, 50), ElementsAre(2)) << "50 bytes of it have been read";
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+  EXPECT_TRUE(exact(3) && exact(4));
+  EXPECT_FALSE(queue.disordered());
+}
+
+// 2 came too early: others have more before them than was read and it explains.
+TEST_F(CollapsedBytes, one_that_is_named_while_it_cannot_be_next_is_another) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  for (std::size_t i = 3; i < 6; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(5, 100), ElementsAre(0));
+  EXPECT_FALSE(exact(0));
+  EXPECT_THAT(copy(5, 100), ElementsAre(1)) << "it goes on";
+  EXPECT_THAT(copy(2, 100), ElementsAre(2));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+}
+
+// It came too early itself, but nothing else did that could be read after it.
+TEST_F(CollapsedBytes, one_that_came_too_early_is_not_read_before_what_had_come) {
+  for (std::size_t i = 0; i < 3; ++i) in_place(i, 100);
+  early(4, 50);
+  EXPECT_THAT(copy(4, 100), ElementsAre(0));
+  in_place(3, 100);
+  EXPECT_THAT(copy(kUnknown, 300), ElementsAre(1, 2, 3));
+  EXPECT_THAT(copy(4, 50), ElementsAre(4));
+}
+
+// 5 was coalesced with 4, and all before it had been read.
+TEST_F(CollapsedBytes, one_that_is_named_behind_its_bytes_is_another) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  EXPECT_THAT(copy(0, 200), ElementsAre(0, 1));
+  EXPECT_THAT(copy(2, 100), ElementsAre(2));
+  for (std::size_t i = 3; i < 7; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_THAT(copy(4, 200), ElementsAre(4, 5));
+  EXPECT_THAT(copy(5, 100), ElementsAre(6));
+  EXPECT_TRUE(queue.empty());
+}
+
+// The first bytes of 3 had been read by then.
+TEST_F(CollapsedBytes, one_that_is_named_behind_its_first_bytes_is_another_out_of_order_too) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  for (std::size_t i = 3; i < 5; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(kUnknown, 350), ElementsAre(0, 1, 2));
+  EXPECT_THAT(copy(3, 50), ElementsAre(3));
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+}
+
+// Until an address has been another's, 2 may have been read after 4.
+TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_addresses_were_of_others) {
+  for (const bool is_known : {false, true}) {
+    begin_anew();
+    SetUp();
+    in_place(0, 100);
+    early(2, 100);
+    in_place(1, 100);
+    for (std::size_t i = 3; i < 7; ++i) in_place(i, 100);
+    EXPECT_THAT(copy(is_known ? 6 : kUnknown, 100), ElementsAre(0));
+    EXPECT_THAT(copy(kUnknown, 200), ElementsAre(1, 2));
+    if (is_known) {
+      EXPECT_THAT(copy(4, 100), ElementsAre(3));
+      EXPECT_THAT(copy(4, 100), ElementsAre(4));
+    } else {
+      EXPECT_THAT(copy(4, 100), ElementsAre(3, 4));
+    }
+  }
+}
+
+// What is read after the first that is where it should be came behind it.
+TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_it_has_been_read) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  for (std::size_t i = 3; i < 6; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
+  EXPECT_THAT(copy(3, 50), IsEmpty());
+  EXPECT_THAT(copy(5, 50), ElementsAre(3));
+}
+
+TEST_F(CollapsedBytes, what_came_too_early_behind_one_that_is_next_still_explains_later_ones) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  in_place(3, 100);
+  early(6, 100);
+  in_place(4, 100);
+  in_place(5, 100);
+  EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+  EXPECT_THAT(copy(5, 100), ElementsAre(5));
+  EXPECT_THAT(copy(6, 100), ElementsAre(6));
+}
+
+// No copy told of 1 to 4: that was lost.
+TEST_F(CollapsedBytes, two_that_are_named_as_far_behind_are_believed) {
+  for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(0, 100), ElementsAre(0));
+  EXPECT_THAT(copy(5, 100), ElementsAre(1));
+  EXPECT_THAT(copy(6, 100), ElementsAre(2, 3, 4, 5, 6));
+  EXPECT_EQ(queue.bytes(), 200U);
+  EXPECT_THAT(copy(7, 100), ElementsAre(7));
+  EXPECT_TRUE(exact(7));
+}
+
+TEST_F(CollapsedBytes, two_that_are_named_at_different_distances_are_not) {
+  for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(0, 100), ElementsAre(0));
+  EXPECT_THAT(copy(5, 100), ElementsAre(1));
+  EXPECT_THAT(copy(7, 100), ElementsAre(2));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3)) << "where it should be";
+  EXPECT_THAT(copy(8, 100), ElementsAre(4));
+}
+
+// The address of 1 was another's, what was taken for the rest of an overlap is not.
+TEST_F(CollapsedBytes, two_that_are_named_as_far_ahead_are_believed) {
+  for (std::size_t i = 0; i < 6; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(0, 60), IsEmpty());
+  EXPECT_THAT(copy(1, 140), ElementsAre(0, 1));
+  EXPECT_THAT(copy(2, 50), IsEmpty());
+  EXPECT_THAT(copy(2, 50), ElementsAre(2));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_EQ(queue.bytes(), 200U);
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+  EXPECT_TRUE(exact(4));
+}
+
+// Nor is there an overlap where addresses have been others'.
+TEST_F(CollapsedBytes, what_is_left_of_one_is_read_once_addresses_were_of_others) {
+  for (std::size_t i = 0; i < 6; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(5, 100), ElementsAre(0));
+  EXPECT_THAT(copy(1, 60), IsEmpty());
+  EXPECT_THAT(copy(2, 50), ElementsAre(1));
+}
+
+// 2 is named as if it was read before 1, which overtook it: that need not be a low water mark.
+TEST_F(CollapsedBytes, one_that_is_named_while_it_is_not_next_tells_of_no_low_water_mark) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  copy(2, 50);
+  EXPECT_NE(queue.order().announced, ByteQueue::Announced::some);
+}
+
+}  // namespace
+}  // namespace skbtrail::track
