@@ -22,83 +22,10 @@
 #include "support/ends.h"
 #include "support/files.h"
 #include "support/recording.h"
-#include "support/reorderer.h"
+#include "support/stream.h"
 
 namespace skbtrail::test {
 namespace {
-
-// Byte `at` of every stream: what is read proves where in the stream it was.
-char pattern(std::uint64_t at) {
-  return static_cast<char>(at * 7 + (at >> 8) * 13);
-}
-
-// One direction of a stream: what was sent or taken so far.
-class Stream {
- public:
-  // The next `count` bytes.
-  std::vector<char> next(std::size_t count) {
-    std::vector<char> bytes(count);
-    for (char& byte : bytes) byte = pattern(at_++);
-    return bytes;
-  }
-  void check(const char* bytes, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (bytes[i] != pattern(at_++)) throw std::runtime_error("a read does not fit the stream");
-    }
-  }
-  void skip(std::uint64_t count) { at_ += count; }
-  std::uint64_t at() const { return at_; }
-
- private:
-  std::uint64_t at_ = 0;
-};
-
-void send_all(CallLog& log, Stream& stream, const Fd& fd, std::size_t count) {
-  const std::vector<char> bytes = stream.next(count);
-  std::size_t sent = 0;
-  while (sent < count) {
-    sent += static_cast<std::size_t>(
-        log.other("sendto", [&] { return send(fd.get(), bytes.data() + sent, count - sent, 0); }));
-  }
-}
-
-// One recv() of at most `most` bytes; what it took.
-std::int64_t take(CallLog& log, Stream& stream, const Fd& fd, std::size_t most, int flags = 0) {
-  std::vector<char> bytes(most);
-  const std::int64_t count =
-      log.take("recvfrom", [&] { return recv(fd.get(), bytes.data(), most, flags); });
-  stream.check(bytes.data(), count);
-  return count;
-}
-
-// The same, but that nobody gets to see it.
-void throw_away(CallLog& log, Stream& stream, const Fd& fd, std::size_t most) {
-  char nothing = 0;
-  const std::int64_t count =
-      log.take("recvfrom", [&] { return recv(fd.get(), &nothing, most, MSG_TRUNC); });
-  stream.skip(static_cast<std::uint64_t>(count));
-}
-
-void peek(CallLog& log, const Fd& fd, std::size_t most) {
-  std::vector<char> bytes(most);
-  log.other("recvfrom", [&] { return recv(fd.get(), bytes.data(), most, MSG_PEEK); });
-}
-
-// Waits, without a call that the profile records, until nothing is on its way: so much has come.
-void wait_for_bytes(const Fd& fd, int count) {
-  const timespec pause{0, 1'000'000};
-  for (int i = 0; i < 20'000; ++i) {
-    int there = 0;
-    if (ioctl(fd.get(), FIONREAD, &there) == 0 && there >= count) return;
-    nanosleep(&pause, nullptr);
-  }
-  throw std::runtime_error("what was sent does not come");
-}
-
-void be_busy_for_a_millisecond() {
-  const timespec pause{0, 1'000'000};
-  nanosleep(&pause, nullptr);
-}
 
 class LiveDelivery : public ::testing::Test {
  protected:
@@ -166,7 +93,7 @@ RequestResponse ping_pong(const End& from, const End& to, Server manner) {
     for (int i = 0; i < kRequests; ++i) {
       if (manner == Server::reads_late) {
         wait_for_bytes(connection.server, kRequest);
-        be_busy_for_a_millisecond();  // while the request lies in the socket: that is the case here
+        be_busy(1'000'000);  // while the request lies in the socket: that is the case here
       }
       take(log, in, connection.server, kRequest, MSG_WAITALL);
       send_all(log, out, connection.server, kAnswer);
@@ -495,51 +422,6 @@ TEST_F(LiveDelivery, sendfile_sends_in_its_call) {
         Stream stream;
         while (stream.at() < kBytes) take(log, stream, fd, 30'000);
       });
-}
-
-// ------------------------------------------------------------------------------ out of order
-
-TEST_F(LiveDelivery, frames_out_of_order_and_twice) {
-  constexpr int kWrites = 3000;
-  constexpr std::size_t kBytes = 700;
-  const ChainEnds ends(Middle::is_silent);
-  for (const End* end : {&ends.client, &ends.server}) {
-    const std::string reason =
-        offload(*end, {"tx", "off", "tso", "off", "gso", "off", "gro", "off"});
-    if (!reason.empty()) GTEST_SKIP() << reason;
-  }
-  Reorderer reorderer(ends);
-  Recording recording;
-  const Connection connection = connect(ends.client, ends.server);
-  Stream sent;
-  auto server = thread([&](CallLog& log) {
-    Stream in;
-    while (in.at() < kWrites * kBytes) take(log, in, connection.server, 900);
-  });
-  auto client = thread([&](CallLog& log) {
-    for (int i = 0; i < kWrites; ++i) send_all(log, sent, connection.client, kBytes);
-  });
-  client.get();
-  const CallLog log = server.get();
-  const std::vector<ByteRange> passed = reorderer.stop();
-  recording.stop();
-  const std::vector<Arrival> seen =
-      tcp_arrivals(recording, ends.server.device, connection.request_flow);
-  ASSERT_EQ(seen.size(), passed.size());
-  std::size_t late = 0;
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    ASSERT_EQ(seen[i].payload, passed[i].count) << i;
-    if (i > 0 && passed[i].first < passed[i - 1].first) ++late;
-  }
-  EXPECT_GT(late, seen.size() / 20) << "the middle spoils the order";
-  const Compared result = compare_stream(seen, log.calls, passed);
-  std::printf("out of order: %zu came after a later one; %s\n", late, result.text().c_str());
-  EXPECT_EQ(result.bytes, sent.at());
-  EXPECT_EQ(result.wrong, 0U) << result.text();
-  // No event has sequence numbers: an early packet that was coalesced with another early one may be
-  // given to the call before or after its own. 250 runs beside busy CPUs had none.
-  EXPECT_GE(static_cast<double>(result.right), 0.995 * static_cast<double>(result.packets))
-      << result.text();
 }
 
 // ------------------------------------------------------------------------------ UDP
