@@ -200,8 +200,8 @@ bool ByteQueue::may_be_next(const QueuedBytes& queued) const {
 
 // Where addresses have been others', that it could be is not enough.
 bool ByteQueue::is_next(const QueuedBytes& queued) const {
-  if (collapsed_ && queued.place == Place::in_order) return position() == queued.since;
-  return may_be_next(queued);
+  if (!collapsed_) return may_be_next(queued);
+  return queued.place == Place::in_order && position() == queued.since;
 }
 
 bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
@@ -220,24 +220,14 @@ bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
   return true;
 }
 
-// A copy names it. It is another's if it cannot be next, unless the one before was as far away from
-// where it should have been: then that is where it is not known.
-bool ByteQueue::is_another(const LiveLeg& leg, std::vector<LiveLeg*>& read) {
-  if (anothers_ == leg.skbaddr && !read_unseen_) [[unlikely]]
-    return true;  // it goes on
-  anothers_ = SkbAddr{};
-  if (!cannot_be_named(leg)) [[likely]] {
-    away_.reset();
-    return false;
-  }
-  const std::uint64_t away = position() - items_.at(find(leg, near())).since;
-  if (std::exchange(away_, away) != away) {
-    anothers_ = leg.skbaddr;
-    collapsed_ = true;
-    return true;
-  }
-  begins_at(leg, read);
-  return false;
+// What cannot be next is named: so it is another's, unless the last one that could not be was as
+// far away.
+bool ByteQueue::is_anothers(SkbAddr skb, const QueuedBytes& named) {
+  const std::uint64_t away = position() - named.since;
+  if (std::exchange(away_, away) == away) return false;
+  anothers_ = skb;
+  collapsed_ = true;
+  return true;
 }
 
 // Two copies say so. If it could not be, it was not known how much has been read: all that came in
@@ -273,20 +263,18 @@ void ByteQueue::settle() {
 
 std::uint64_t ByteQueue::copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes,
                               std::vector<LiveLeg*>& read) {
-  bool is_anothers = false;
-  if (leg != nullptr) {
-    // An address is another's when what had it was coalesced, and freed.
-    std::erase_if(taken_, [skb](const Taken& taken) { return taken.skb == skb; });
-    is_anothers = is_another(*leg, read);
-    if (!is_anothers) [[likely]]
-      name(*leg, read);
-  } else {
+  // An address is another's when what had it was coalesced, and freed.
+  if (leg != nullptr) std::erase_if(taken_, [skb](const Taken& taken) { return taken.skb == skb; });
+  if (skb != anothers_) [[likely]] {  // else the last copy goes on
     anothers_ = SkbAddr{};
-    if (!taken_.empty()) [[unlikely]]
+    if (leg != nullptr) {
+      name(*leg, read);
+    } else if (!taken_.empty()) {
       return_taken(skb, read);
+    }
   }
   const std::uint64_t missing = take(bytes, /*by_copy=*/true, read);
-  if (is_anothers) [[unlikely]] {
+  if (anothers_ != SkbAddr{}) [[unlikely]] {
     for (LiveLeg* taken : read) taken->infer();
   }
   return missing;
@@ -334,6 +322,13 @@ std::size_t ByteQueue::find(const LiveLeg& leg, std::size_t number) const {
 
 void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   if (items_.empty()) return;
+  if (!cannot_be_named(leg)) [[likely]] {
+    away_.reset();
+  } else if (is_anothers(leg.skbaddr, items_.at(find(leg, near())))) {
+    return;
+  } else {
+    begins_at(leg, read);
+  }
   if (items_.front().leg.get() != &leg) [[unlikely]] {
     bring_to_front(leg, read);
     if (items_.front().leg.get() != &leg) return;
@@ -522,7 +517,7 @@ void ByteQueue::return_taken(SkbAddr skb, std::vector<LiveLeg*>& read) {
   const auto found = std::find_if(taken_.rbegin(), taken_.rend(),
                                   [skb](const Taken& taken) { return taken.skb == skb; });
   if (found == taken_.rend()) return;
-  if (!read_unseen_ && !is_next(found->bytes)) return;
+  if (!read_unseen_ && !is_next(found->bytes) && is_anothers(skb, found->bytes)) return;
   QueuedBytes bytes = found->bytes;
   bytes.leg = LegRef();
   bytes.bytes = bytes.arrived;

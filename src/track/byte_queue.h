@@ -77,7 +77,10 @@ class ByteQueue {
   bool cannot_be_named(const LiveLeg& leg) const;
   // Some of its bytes are read without an event that tells how many: by TCP_ZEROCOPY_RECEIVE, or by
   // the kernel (tcp_read_sock()).
-  void set_read_unseen() { read_unseen_ = true; }
+  void set_read_unseen() {
+    read_unseen_ = true;
+    anothers_ = SkbAddr{};
+  }
   // While it is not aligned: so many have been read, and nothing of the next one, which a copy
   // names.
   void begin_behind(std::size_t number);
@@ -161,7 +164,7 @@ class ByteQueue {
   std::uint64_t position() const { return received_ - unread_; }
   bool may_be_next(const QueuedBytes& queued) const;
   bool is_next(const QueuedBytes& queued) const;
-  bool is_another(const LiveLeg& leg, std::vector<LiveLeg*>& read);
+  bool is_anothers(SkbAddr skb, const QueuedBytes& named);
   void begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read);
   void settle();
   void still_wait(std::uint32_t gone);
