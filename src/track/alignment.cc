@@ -6,7 +6,7 @@
 namespace skbtrail::track {
 namespace {
 
-// Reads that wait, of all sockets: more are made to guess.
+// Reads that wait, of all sockets: of more it will not be known what they read.
 constexpr std::size_t kMaxWaiting = 65536;
 
 // So many datagrams that are as long as those that were read, one by one, are those.
@@ -62,9 +62,17 @@ bool recur(const DatagramQueue& queue) {
   return false;
 }
 
+// It was on its way at most: who finds none is not late for it.
+bool came_after(const QueuedBytes& queued, Nanoseconds time) {
+  const LiveLeg* leg = queued.leg.get();
+  if (leg == nullptr) return false;
+  return leg->stages[Stage::proto] > time || leg->stages[Stage::ready] > time;
+}
+
 }  // namespace
 
 bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy) {
+  if (slept_for_bytes(socket, task, copy.taking)) return true;
   const LiveLeg* named = copy.leg.get();
   const bool is_here = named != nullptr && named->rx.socket == socket.key && !named->rx.delivered;
   const auto is_another = [&] {
@@ -118,7 +126,10 @@ void Alignment::wait_with_datagram(Socket& socket, Task& task, const Taking& tak
 }
 
 void Alignment::push(Socket& socket, Task& task, const UnplacedRead& read) {
-  if (socket.unplaced.size() >= UnplacedReads::kMost || waiting_ >= kMaxWaiting) guess(socket);
+  if (socket.unplaced.size() >= UnplacedReads::kMost || waiting_ >= kMaxWaiting) {
+    forget(socket);
+    drop(socket, socket.bytes.size());
+  }
   socket.unplaced.push(read);
   task.early_socket = socket.key;
   ++waiting_;
@@ -135,33 +146,55 @@ bool Alignment::place_before(Socket& socket, const LiveLeg& named) {
     return true;
   }
   if (socket.bytes.cannot_be_named(named)) return false;
-  guess(socket);
+  take_from_front(socket);
   return true;
 }
 
-// All that has come in its place has been read, then: by the last of the reads, or in the gap. What
-// came too early, or since then, would still be there.
+// All that had come in its place has been read, then: by the last of the reads, or in the gap. What
+// has come since is still there.
 void Alignment::held_no_bytes(Socket& socket, Nanoseconds time) {
   ByteQueue& bytes = socket.bytes;
   if (bytes.aligned() || socket.unplaced.has_after(time)) return;
+  std::size_t there = bytes.size();
+  while (there > 0 && came_after(bytes.at(there - 1), time)) --there;
   std::uint64_t held = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) {  // the latest first: most often it is too late
+  for (std::size_t i = 0; i < there; ++i) {
     const QueuedBytes& queued = bytes.at(i);
-    const LiveLeg* leg = queued.leg.get();
-    const bool is_later = leg != nullptr && leg->stages[Stage::proto] > time;
-    if (queued.place != QueuedBytes::Place::in_order || is_later) return;
+    if (queued.place != QueuedBytes::Place::in_order || came_after(queued, time)) return;
     held += queued.bytes;
   }
   if (held <= socket.unplaced.bytes()) {
-    place(socket, bytes.size(), held, /*is_certain=*/true);
+    place(socket, there, held, /*is_certain=*/true);
   } else {
     forget(socket);
-    for (; !bytes.empty(); bytes.pop()) {
-      LiveLeg* leg = bytes.at(0).leg.get();
-      if (leg != nullptr) legs_.close(*leg, Outcome::unknown, legs_.lost_cause());
-    }
+    drop(socket, there);
   }
   bytes.begin_here();
+}
+
+// The first `number` of what is in the queue have been read, nobody knows by whom.
+void Alignment::drop(Socket& socket, std::size_t number) {
+  for (; number > 0; --number, socket.bytes.pop()) {
+    LiveLeg* leg = socket.bytes.at(0).leg.get();
+    if (leg != nullptr) legs_.close(*leg, Outcome::unknown, legs_.lost_cause());
+  }
+}
+
+// Who sleeps in a call that reads has read all there was (sk_wait_data() in tcp_recvmsg_locked()
+// and tcp_splice_read(), net/ipv4/tcp.c, 5.4 to 6.18). That bytes of this socket have woken it
+// tells that it slept for these.
+bool Alignment::slept_for_bytes(Socket& socket, const Task& task, const Taking& taking) {
+  const Nanoseconds slept_at = taking.sleep.slept_at;
+  if (!task.in_call || slept_at < task.call_entered) return false;
+  for (std::size_t i = 0; i < socket.bytes.size(); ++i) {
+    const LiveLeg* leg = socket.bytes.at(i).leg.get();
+    if (leg == nullptr || leg->rx.woken != task.pid || leg->stages[Stage::ready] < slept_at) {
+      continue;
+    }
+    held_no_bytes(socket, slept_at);
+    break;
+  }
+  return socket.bytes.aligned();
 }
 
 // The last of the reads took the first `number` of what is in the queue, of so many bytes.
@@ -274,8 +307,8 @@ void Alignment::place_datagrams(Socket& socket, std::size_t older) {
   reads.clear();
 }
 
-void Alignment::guess(Socket& socket) {
-  if (!socket.datagrams.empty() || socket.bytes.empty()) return forget(socket);
+// A guess: as if no more had been in the socket before than is certain.
+void Alignment::take_from_front(Socket& socket) {
   waiting_ -= socket.unplaced.size();
   std::uint64_t older = socket.unplaced.least_older();
   for (UnplacedReads& reads = socket.unplaced; !reads.empty(); reads.pop()) {

@@ -3,12 +3,13 @@
 // Until that is known its reads wait (track/unplaced_reads.h). Of a stream the first copy that
 // names a packet and begins with its first byte tells: what came before that one has been read by
 // the last of those that wait, and they are given out backwards; so does a call that found nothing
-// to read. A copy does begin so where it is of another skb than the one before it, and where all
-// that came before has been read: who takes more than has come tells how much was older. Of
-// datagrams it is told by a moment at which the socket held none: by such a call, or one that slept
-// until a datagram came. An overloaded server's never does: there the lengths of what is read tell,
-// once they are those of what has come, and no others are. Where nothing will tell any more, it is
-// a guess, marked as one: as if nothing had been there but what was read before as much had come.
+// to read, or slept until bytes came. A copy does begin so where it is of another skb than the one
+// before it, and where all that came before has been read: who takes more than has come tells how
+// much was older. Of datagrams it is told by a moment at which the socket held none: by such a
+// call, or one that slept until a datagram came. An overloaded server's never does: there the
+// lengths of what is read tell, once they are those of what has come, and no others are. Where
+// nothing tells, it is not known who read what: that is so where a reader is behind all the time,
+// and a guess as if the socket had been empty would be wrong just there.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,8 @@ class Alignment {
   // Of a stream that is not aligned: whether the copy can be taken from the front of its queue now.
   // Else it waits.
   [[gnu::noinline]] bool begins_with(Socket& socket, Task& task, const PendingCopy& copy);
+  // The task, which takes bytes of a stream, slept for them: then there were none before.
+  [[gnu::noinline]] bool slept_for_bytes(Socket& socket, const Task& task, const Taking& taking);
   // At that time a stream's socket held nothing.
   [[gnu::noinline]] void held_no_bytes(Socket& socket, Nanoseconds time);
   // Whether the task, which takes a datagram now, takes the oldest.
@@ -56,9 +59,7 @@ class Alignment {
                                             std::uint32_t length);
   [[gnu::noinline]] void wait(Socket& socket, Task& task, const Taking& taking, std::uint64_t bytes,
                               std::optional<SkbAddr> skb = std::nullopt);
-  // Nothing will tell: of a stream as if no more had been in the socket before than is certain.
-  [[gnu::noinline]] void guess(Socket& socket);
-  // What has been read has gone with the queue.
+  // Nothing will tell, or the queue has gone: what was read is of nobody knows which.
   void forget(Socket& socket);
 
  private:
@@ -69,6 +70,8 @@ class Alignment {
   static bool all_before_is_read(const Socket& socket, const LiveLeg& named);
   static bool settle_order(Socket& socket, const LiveLeg& named);
   bool place_before(Socket& socket, const LiveLeg& named);
+  void take_from_front(Socket& socket);
+  void drop(Socket& socket, std::size_t number);
   void place(Socket& socket, std::size_t number, std::uint64_t bytes, bool is_certain);
   void deliver(const Socket& socket, LiveLeg& leg, const UnplacedRead& read);
 

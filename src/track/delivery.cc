@@ -94,7 +94,7 @@ void Delivery::forget_order(Socket& socket) {
 }
 
 void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
-  cause == UnknownCause::gap ? alignment_.forget(socket) : alignment_.guess(socket);
+  alignment_.forget(socket);
   const auto forget = [&](const LegRef& ref) {
     LiveLeg* leg = ref.get();
     if (leg == nullptr || leg->rx.delivered) return;
@@ -558,7 +558,9 @@ void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking
       socket.bytes.begin_here();
     }
   }
-  if (!socket.bytes.aligned()) return alignment_.wait(socket, task, taking, bytes);
+  if (!socket.bytes.aligned() && !alignment_.slept_for_bytes(socket, task, taking)) {
+    return alignment_.wait(socket, task, taking, bytes);
+  }
   counters_.unmatched_bytes += socket.bytes.take_uncopied(bytes, read_);
   for (LiveLeg* leg : read_) leg->confidence = Confidence::socket;
   deliver_read(socket, task, taking);
@@ -684,7 +686,7 @@ void Delivery::finish() {
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
   });
   sockets_.each([this](Socket& socket) {
-    alignment_.guess(socket);
+    alignment_.forget(socket);
     count_order(socket);
   });
   tasks_.each([this](Task& task) {

@@ -93,22 +93,21 @@ TEST_F(PacketDelivery, a_long_segment_is_found_by_the_length_that_tcp_probe_can_
 }
 
 // The same of a call that throws bytes away (MSG_TRUNC), of which no copy tells.
-TEST_F(PacketDelivery, behind_a_gap_what_may_not_have_been_thrown_away_yet_is_marked) {
+TEST_F(PacketDelivery, behind_a_gap_what_may_not_have_been_thrown_away_yet_is_not_known) {
   tracker.on_loss({0, 300, 400, 5});
   arrive(410, skb(2), 100);
   enter(500);
   recv_length(510, 100, kTcp, kMsgTrunc);
   exit(520, 100);
   tracker.finish();
-  EXPECT_EQ(leg(1).confidence, Confidence::socket);
-  EXPECT_TRUE(leg(1).crossed_loss);
+  EXPECT_EQ(leg(1).outcome, Outcome::open);
 }
 
 TEST_F(PacketDelivery, before_the_first_gap_nothing_was_lost) {
   arrive(100, skb(1), 100);
   read(200, skb(9), 100);
-  tracker.finish();
-  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  find_none(300, kTcp);
+  EXPECT_EQ(time(leg(1), Stage::copy), 210U);
   EXPECT_FALSE(leg(1).crossed_loss);
 }
 

@@ -173,6 +173,8 @@ TEST_F(CoalescedByCookie, a_copy_is_of_the_socket_that_is_told_behind_it) {
 TEST_F(CoalescedByCookie, a_copy_is_of_the_socket_that_is_told_whoever_had_its_address) {
   read(200, skb(1), 6, kOther);
   read(300, skb(1), 5, kSocket, 300);
+  arrive_by_cookie(350, skb(10), 5);
+  read(400, skb(10), 5);  // tells where the queue is
   tracker.finish();
   for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(time(leg(id), Stage::copy), 301U) << id;
   EXPECT_EQ(leg(5).outcome, Outcome::open);

@@ -73,11 +73,13 @@ TEST_F(UnplacedReads, of_the_call_that_names_one_return_with_it) {
 
 // It wakes its reader, who reads it before anybody knows that it does.
 TEST_F(UnplacedReads, tell_how_their_task_came_to_read) {
-  enter(310, "read");
+  enter(310, "epoll_wait");
   switched(320, kReader, kSleeps, 7);
   arrive(400, skb(4), 100);
   tracker.on(at(403), SchedWaking{kReader});
   switched(410, 7, 0, kReader);
+  exit(415, 1);
+  enter(418, "read");
   copy_and_return(420, kUnknown, 400);
   read(500, kUnknown, 50);
   arrive(600, skb(5), 100);
@@ -161,29 +163,6 @@ TEST_F(UnplacedReads, that_may_have_left_some_tell_nothing) {
   EXPECT_TRUE(packets.packets.empty());
 }
 
-// No copy can take 4 before it came.
-TEST_F(UnplacedReads, that_are_guessed_take_nothing_that_had_not_come) {
-  discard(500, 400);
-  arrive(600, skb(4), 100);
-  arrive(650, skb(5), 100);
-  discard(700, 150);
-  tracker.finish();
-  expect_guess(1, 510);
-  expect_guess(3, 510);
-  expect_guess(4, 710);
-  EXPECT_EQ(leg(5).outcome, Outcome::open);
-  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 100U);
-}
-
-// All of 150 bytes, and some of the next: what is left of the second is thrown away.
-TEST_F(UnplacedReads, that_are_guessed_are_never_exact) {
-  discard(500, 150);
-  read(600, kUnknown, 50);
-  tracker.finish();
-  expect_guess(1, 510);
-  expect_guess(2, 610);
-}
-
 // 50 bytes were older, at least, and 390 cannot be all that came before 5: that has its address.
 TEST_F(UnplacedReads, that_took_too_little_since_tell_that_another_is_named) {
   discard(500, 350);
@@ -193,44 +172,43 @@ TEST_F(UnplacedReads, that_took_too_little_since_tell_that_another_is_named) {
   read(800, skb(5), 90);
   EXPECT_TRUE(packets.packets.empty());
   tracker.finish();
-  expect_guess(3, 510);
-  expect_guess(4, 810);
   EXPECT_EQ(leg(5).outcome, Outcome::open);
 }
 
-TEST_F(UnplacedReads, are_guessed_at_the_end) {
+// Where nothing tells. As if nothing had been there before, 1 would have been read.
+TEST_F(UnplacedReads, are_of_nothing_known_at_the_end) {
   read(500, kUnknown, 100);
-  EXPECT_TRUE(packets.packets.empty());
   tracker.finish();
-  expect_guess(1, 510);
-  EXPECT_EQ(time(leg(1), Stage::ret), 530U);
-  EXPECT_EQ(leg(2).outcome, Outcome::open);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).outcome, Outcome::open) << id;
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 100U);
 }
 
-TEST_F(UnplacedReads, are_guessed_when_their_socket_closes) {
+TEST_F(UnplacedReads, are_of_nothing_known_when_their_socket_closes) {
   read(500, kUnknown, 100);
   discard(600, 100);
-  EXPECT_TRUE(packets.packets.empty());
   tracker.on(reader(700), InetSockSetState{kSocket, kTcpEstablished, kTcpClose, kTcp});
-  expect_guess(1, 510);
-  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
-  expect_guess(2, 610);
-  EXPECT_EQ(leg(2).confidence, Confidence::socket);
-  EXPECT_EQ(leg(3).cause, UnknownCause::socket_closed);
+  for (const std::uint64_t id : {1U, 2U, 3U}) {
+    EXPECT_EQ(leg(id).outcome, Outcome::unknown) << id;
+    EXPECT_EQ(leg(id).cause, UnknownCause::socket_closed) << id;
+  }
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 200U);
 }
 
-TEST_F(UnplacedReads, are_guessed_when_there_are_too_many) {
+// By then they may have read what is here: that does not wait for a reader, either.
+TEST_F(UnplacedReads, are_of_nothing_known_when_there_are_too_many) {
   for (std::size_t i = 0; i < track::UnplacedReads::kMost; ++i) read(500 + 50 * i, kUnknown, 1);
   EXPECT_TRUE(packets.packets.empty());
   read(500'000, kUnknown, 1);
-  constexpr std::size_t kOlder = track::UnplacedReads::kMost - 300;
-  expect_guess(1, 500 + 50 * (kOlder + 99) + 10);
-  EXPECT_EQ(packets.packets.size(), 3U);
-  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, kOlder);
+  ASSERT_EQ(packets.packets.size(), 3U);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(leg(id).outcome, Outcome::unknown) << id;
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, track::UnplacedReads::kMost);
+  arrive(500'100, skb(4), 100);
+  read(500'200, skb(4), 100);
+  expect_read(4, 500'210, 500'230);
 }
 
 // Of 16 sockets 4,096 reads each wait, none of which takes all of its packet.
-TEST_F(UnplacedReads, are_guessed_when_there_are_too_many_of_all_sockets) {
+TEST_F(UnplacedReads, are_of_nothing_known_when_there_are_too_many_of_all_sockets) {
   const auto one_of = [&](std::uint64_t number) {
     return SockAddr{static_cast<std::uint64_t>(kSocket) + 4096 * number};
   };
@@ -341,14 +319,17 @@ TEST_F(UnplacedReadsBeforeNothing, took_too_little_if_others_were_lost) {
   expect_aligned(true);
 }
 
-// A segment may have come while the call found nothing, or behind it.
-TEST_F(UnplacedReadsBeforeNothing, may_have_had_no_time_for_the_last) {
+// A segment that comes while the call finds nothing has not been read.
+TEST_F(UnplacedReadsBeforeNothing, took_nothing_that_came_since) {
   read(500, kUnknown, 300);
   enter(800);
-  arrive(805, skb(5), 100);
+  arrive(805, skb(4), 100);
   recv_length(810, -EAGAIN);
   exit(820, -EAGAIN);
-  EXPECT_TRUE(packets.packets.empty());
+  for (const std::uint64_t id : {1U, 2U, 3U}) expect_read(id, 510, 530);
+  discard(900, 100);
+  expect_read(4, 910, 920);
+  EXPECT_EQ(leg(4).confidence, Confidence::socket);
 }
 
 // Nor does one of another task's, that began before them.
@@ -556,6 +537,84 @@ TEST_F(WhileACpuLosesEvents, one_gap_may_end_in_another) {
   tracker.finish();
   EXPECT_TRUE(leg(2).crossed_loss);
   EXPECT_FALSE(leg(3).crossed_loss);
+}
+
+// A call that slept until bytes came: the same. 350 bytes have been thrown away, 50 were older.
+struct UnplacedReadsBeforeASleep : UnplacedReads {
+  void SetUp() override {
+    UnplacedReads::SetUp();
+    discard(500, 150);
+    discard(600, 200);
+  }
+  void sleep_until_woken_by(std::uint64_t number) {
+    enter(700);
+    switched(710, kReader, kSleeps, 7);
+    arrive(800, skb(number), 100);
+    tracker.on(at(803), SchedWaking{kReader});
+    switched(810, 7, 0, kReader);
+  }
+  void expect_all_read() {
+    expect_read(1, 510, 520);
+    expect_read(2, 610, 620);
+    expect_read(3, 610, 620);
+    EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 50U);
+  }
+};
+
+TEST_F(UnplacedReadsBeforeASleep, took_all_that_had_come) {
+  sleep_until_woken_by(4);
+  recv_length(820, 100, kTcp, kTrunc);
+  exit(830, 100);
+  expect_all_read();
+  expect_read(4, 820, 830);
+  EXPECT_EQ(leg(4).confidence, Confidence::socket);
+}
+
+TEST_F(UnplacedReadsBeforeASleep, took_all_that_had_come_before_a_copy) {
+  sleep_until_woken_by(4);
+  copy_and_return(820, kUnknown, 60);
+  expect_all_read();
+  read(900, skb(4), 40);
+  expect_read(4, 910, 930);
+}
+
+// 4 was on its way when it fell asleep.
+TEST_F(UnplacedReadsBeforeASleep, took_none_that_was_announced_later) {
+  stack(705, skb(4), 100);
+  tracker.on(at(708), probe(skb(4), 100));
+  enter(700);
+  switched(710, kReader, kSleeps, 7);
+  tracker.on(at(802), SkDataReady{kSocket});
+  tracker.on(at(803), SchedWaking{kReader});
+  switched(810, 7, 0, kReader);
+  recv_length(820, 100, kTcp, kTrunc);
+  exit(830, 100);
+  expect_all_read();
+  expect_read(4, 820, 830);
+}
+
+// It slept for something else: nothing of this socket has woken it.
+TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_something_else_woke_it) {
+  enter(700);
+  switched(710, kReader, kSleeps, 7);
+  arrive(800, skb(4), 100);
+  tracker.on(at(850, 3), SchedWaking{kReader});
+  switched(860, 7, 0, kReader);
+  recv_length(870, 100, kTcp, kTrunc);
+  exit(880, 100);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// poll() sleeps until there is as much as SO_RCVLOWAT says.
+TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_another_call_slept) {
+  enter(700, "poll");
+  switched(710, kReader, kSleeps, 7);
+  arrive(800, skb(4), 100);
+  tracker.on(at(803), SchedWaking{kReader});
+  switched(810, 7, 0, kReader);
+  exit(815, 1);
+  discard(820, 100);
+  EXPECT_TRUE(packets.packets.empty());
 }
 
 }  // namespace
