@@ -200,8 +200,7 @@ bool ByteQueue::may_be_next(const QueuedBytes& queued) const {
 
 // Where addresses have been others', that it could be is not enough.
 bool ByteQueue::is_next(const QueuedBytes& queued) const {
-  if (!collapsed_) return may_be_next(queued);
-  return queued.place == Place::in_order && position() == queued.since;
+  return collapsed_ ? position() == queued.since : may_be_next(queued);
 }
 
 bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
@@ -230,21 +229,19 @@ bool ByteQueue::is_anothers(SkbAddr skb, const QueuedBytes& named) {
   return true;
 }
 
-// Two copies say so. If it could not be, it was not known how much has been read: all that came in
-// its place before it.
+// Two copies say so: what came in its place before it has been read.
 void ByteQueue::begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read) {
-  const QueuedBytes named = items_.at(find(leg, near()));
-  if (may_be_next(named)) return;
-  for (std::size_t i = 0; items_.at(i).leg.get() != &leg;) {
-    const QueuedBytes& before = items_.at(i);
-    if (before.place != Place::in_order || before.since > named.since) {
-      ++i;
+  std::size_t at = 0;
+  while (items_.at(at).leg.get() != &leg) {
+    const QueuedBytes& before = items_.at(at);
+    if (before.place != Place::in_order) {
+      ++at;
       continue;
     }
     unread_ -= std::min<std::uint64_t>(unread_, before.bytes);
-    has_been_read(i, read);
+    has_been_read(at, read);
   }
-  unread_ += named.arrived - named.bytes;  // that was of others
+  unread_ += items_.at(at).arrived - items_.at(at).bytes;  // that was of others
 }
 
 // All that came before the front has been read, and no more: what waits came later.
@@ -255,7 +252,7 @@ void ByteQueue::settle() {
   for (std::size_t i = 1; i < near(); ++i) {
     const QueuedBytes& queued = items_.at(i);
     const bool is_early = queued.place == Place::early || queued.place == Place::waits;
-    if (is_early && queued.since > items_.front().since) early_ += queued.arrived;
+    if (is_early) early_ += queued.arrived;
   }
 }
 
@@ -307,10 +304,7 @@ std::uint64_t ByteQueue::take(std::uint64_t bytes, bool by_copy, std::vector<Liv
   }
   // What is left of a guess has been read with what was taken for it.
   while (unsettled_ && unread_ == 0 && !items_.empty()) [[unlikely]] has_been_read(0, read);
-  if (items_.empty()) {
-    unread_ = 0;
-    early_ = 0;
-  }
+  if (items_.empty()) unread_ = 0;
   return bytes;
 }
 
@@ -342,7 +336,7 @@ void ByteQueue::name(LiveLeg& leg, std::vector<LiveLeg*>& read) {
   QueuedBytes& front = items_.front();
   if (front.named) return;
   front.named = true;
-  if (front.place == Place::in_order && front.since == position()) settle();
+  if (front.since == position()) settle();
   const std::uint32_t of_others = front.arrived - std::exchange(front.bytes, front.arrived);
   if (unsettled_ || of_others > 0) [[unlikely]]
     front_is_first(read);
@@ -409,8 +403,7 @@ void ByteQueue::bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read) {
 }
 
 bool ByteQueue::overtaker_is_behind_front() const {
-  if (order_.announced != Announced::perhaps_some || items_.front().since != position())
-    return false;
+  if (order_.announced != Announced::perhaps_some) return false;
   const std::uint64_t overtaker = items_.front().follows - 1;
   for (std::size_t i = 1; i < near(); ++i) {
     if (items_.at(i).since == overtaker) return true;

@@ -39,13 +39,13 @@ void write_messages(CallLog& log, const Fd& fd, unsigned seed, unsigned longest_
   shutdown(fd.get(), SHUT_WR);
 }
 
-// As proxies do it: splice() until it finds nothing, then poll().
-void splice_all(CallLog& log, const Fd& fd, unsigned seed) {
+// As proxies do it: splice() until it finds nothing, then poll(); or it blocks until there is more.
+void splice_all(CallLog& log, const Fd& fd, bool blocks, unsigned seed) {
   std::mt19937 random(seed);
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
   const Fd out(ends[0]), in(ends[1]);
-  fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+  if (!blocks) fcntl(fd.get(), F_SETFL, O_NONBLOCK);
   std::vector<char> bytes(20'000);
   while (true) {
     const std::size_t most = 1 + random() % bytes.size();
@@ -71,11 +71,11 @@ struct Reader {
   const char* name;
   std::vector<int> flags;
   int low_water = 1;  // SO_RCVLOWAT
-  bool splices = false;
+  bool splices = false, blocks = false;
 };
 
 void read_all(CallLog& log, const Fd& fd, const Reader& reader, unsigned seed) {
-  if (reader.splices) return splice_all(log, fd, seed);
+  if (reader.splices) return splice_all(log, fd, reader.blocks, seed);
   std::mt19937 random(seed);
   std::vector<char> bytes(20'000);
   while (true) {
@@ -158,8 +158,11 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
 TEST(LiveStart, what_a_socket_held_before_the_capture_shifts_nothing) {
   if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
   if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
-  const std::vector<Reader> readers{
-      {"reads", {0}}, {"throws away", {MSG_TRUNC, MSG_TRUNC, 0}}, {"splices", {}, 1, true}};
+  const std::vector<Reader> readers{{"reads", {0}},
+                                    {"throws away", {MSG_TRUNC, MSG_TRUNC, 0}},
+                                    {"throws all away", {MSG_TRUNC}},
+                                    {"splices", {}, 1, true},
+                                    {"splices and blocks", {}, 1, true, true}};
   const VethEnds ends;
   for (unsigned i = 0; i < readers.size(); ++i) {
     const Connection connection = connect(ends.client, ends.server);

@@ -106,8 +106,9 @@ TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_it_has_been_rea
   in_place(1, 100);
   for (std::size_t i = 3; i < 6; ++i) in_place(i, 100);
   EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
-  EXPECT_THAT(copy(3, 50), IsEmpty());
-  EXPECT_THAT(copy(5, 50), ElementsAre(3));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_THAT(copy(5, 50), IsEmpty());
+  EXPECT_THAT(copy(5, 50), ElementsAre(4));
 }
 
 TEST_F(CollapsedBytes, what_came_too_early_behind_one_that_is_next_still_explains_later_ones) {
@@ -142,7 +143,7 @@ TEST_F(CollapsedBytes, two_that_are_named_at_different_distances_are_not) {
   EXPECT_THAT(copy(5, 100), ElementsAre(1));
   EXPECT_THAT(copy(7, 100), ElementsAre(2));
   EXPECT_THAT(copy(3, 100), ElementsAre(3)) << "where it should be";
-  EXPECT_THAT(copy(8, 100), ElementsAre(4));
+  EXPECT_THAT(copy(8, 100), ElementsAre(4)) << "as far as 7";
 }
 
 // The address of 1 was another's, what was taken for the rest of an overlap is not.
@@ -164,6 +165,7 @@ TEST_F(CollapsedBytes, what_is_left_of_one_is_read_once_addresses_were_of_others
   EXPECT_THAT(copy(5, 100), ElementsAre(0));
   EXPECT_THAT(copy(1, 60), IsEmpty());
   EXPECT_THAT(copy(2, 50), ElementsAre(1));
+  EXPECT_EQ(queue.bytes(), 390U);
 }
 
 // 2 is named as if it was read before 1, which overtook it: that need not be a low water mark.
@@ -173,6 +175,47 @@ TEST_F(CollapsedBytes, one_that_is_named_while_it_is_not_next_tells_of_no_low_wa
   in_place(1, 100);
   copy(2, 50);
   EXPECT_NE(queue.order().announced, ByteQueue::Announced::some);
+}
+
+// What came too early may have been coalesced with what came later: 6 is named behind its bytes,
+// and 7 by as much.
+TEST_F(CollapsedBytes, two_that_had_been_taken_and_are_named_as_far_behind_are_believed) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  in_place(3, 100);
+  EXPECT_THAT(copy(3, 100), ElementsAre(0));
+  EXPECT_THAT(copy(kUnknown, 300), ElementsAre(1, 2, 3));
+  in_place(4, 100);
+  early(6, 100);
+  early(7, 100);
+  in_place(5, 100);
+  in_place(8, 150);
+  in_place(9, 50);
+  in_place(10, 70);
+  EXPECT_THAT(copy(kUnknown, 400), ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(copy(6, 100), IsEmpty());
+  EXPECT_THAT(copy(7, 100), IsEmpty()) << "its own bytes: those of 8 and 9 had been read";
+  EXPECT_THAT(copy(10, 70), ElementsAre(8, 9, 10));
+}
+
+// What was known of the socket before a gap is not away by anything, but its addresses are others'.
+TEST_F(CollapsedBytes, after_a_gap_addresses_may_still_be_others) {
+  for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(0, 100), ElementsAre(0));
+  EXPECT_THAT(copy(6, 100), ElementsAre(1));
+  queue.clear();
+  queue.begin_here();
+  for (std::size_t i = 10; i < 19; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(10, 60), IsEmpty());
+  EXPECT_THAT(copy(11, 50), ElementsAre(10)) << "no overlap";
+  EXPECT_THAT(copy(16, 100), ElementsAre(11));
+  begin_anew();
+  SetUp();
+  for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(0, 60), IsEmpty());
+  EXPECT_THAT(copy(1, 50), ElementsAre(0)) << "another socket";
+  EXPECT_EQ(queue.bytes(), 750U);
 }
 
 }  // namespace
