@@ -160,7 +160,7 @@ void Alignment::held_no_bytes(Socket& socket, Nanoseconds time) {
   std::uint64_t held = 0;
   for (std::size_t i = 0; i < there; ++i) {
     const QueuedBytes& queued = bytes.at(i);
-    if (queued.place != QueuedBytes::Place::in_order || came_after(queued, time)) return;
+    if (queued.place != QueuedBytes::Place::in_order) return;
     held += queued.bytes;
   }
   if (held <= socket.unplaced.bytes()) {

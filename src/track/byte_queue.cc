@@ -110,7 +110,7 @@ void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
     return;
   const std::uint64_t follows = items_.at(group).since + 1;
   for (std::size_t i = early; i < group; ++i) {
-    if (items_.at(i).place == Place::not_known) early_ += items_.at(i).arrived;
+    early_ += items_.at(i).arrived;
     items_.at(i).place = Place::early;
     items_.at(i).follows = follows;
   }

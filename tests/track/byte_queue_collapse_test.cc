@@ -44,6 +44,17 @@ TEST_F(CollapsedBytes, one_that_is_named_while_it_cannot_be_next_is_another) {
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
 }
 
+// 3 has one byte more before it.
+TEST_F(CollapsedBytes, one_that_is_named_a_byte_too_early_is_another) {
+  in_place(0, 101);
+  early(2, 100);
+  in_place(1, 100);
+  in_place(3, 100);
+  EXPECT_THAT(copy(kUnknown, 200), ElementsAre(0));
+  EXPECT_THAT(copy(3, 1), ElementsAre(1));
+  EXPECT_EQ(queue.at(0).leg.get(), &leg(2));
+}
+
 // It came too early itself, but nothing else did that could be read after it.
 TEST_F(CollapsedBytes, one_that_came_too_early_is_not_read_before_what_had_come) {
   for (std::size_t i = 0; i < 3; ++i) in_place(i, 100);
@@ -138,12 +149,12 @@ TEST_F(CollapsedBytes, two_that_are_named_as_far_behind_are_believed) {
 }
 
 TEST_F(CollapsedBytes, two_that_are_named_at_different_distances_are_not) {
-  for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
+  for (std::size_t i = 0; i < 10; ++i) in_place(i, 100);
   EXPECT_THAT(copy(0, 100), ElementsAre(0));
   EXPECT_THAT(copy(5, 100), ElementsAre(1));
   EXPECT_THAT(copy(7, 100), ElementsAre(2));
   EXPECT_THAT(copy(3, 100), ElementsAre(3)) << "where it should be";
-  EXPECT_THAT(copy(8, 100), ElementsAre(4)) << "as far as 7";
+  EXPECT_THAT(copy(9, 100), ElementsAre(4)) << "as far as 7";
 }
 
 // The address of 1 was another's, what was taken for the rest of an overlap is not.
@@ -199,23 +210,53 @@ TEST_F(CollapsedBytes, two_that_had_been_taken_and_are_named_as_far_behind_are_b
   EXPECT_THAT(copy(10, 70), ElementsAre(8, 9, 10));
 }
 
-// What was known of the socket before a gap is not away by anything, but its addresses are others'.
-TEST_F(CollapsedBytes, after_a_gap_addresses_may_still_be_others) {
+// Addresses may still be others', but what was named before it tells nothing.
+TEST_F(CollapsedBytes, behind_a_gap_names_are_judged_anew) {
   for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
-  EXPECT_THAT(copy(0, 100), ElementsAre(0));
-  EXPECT_THAT(copy(6, 100), ElementsAre(1));
+  EXPECT_THAT(copy(5, 100), ElementsAre(0));
+  queue.clear();
+  queue.begin_here();
+  leg(10).skbaddr = leg(5).skbaddr;
+  for (std::size_t i = 10; i < 19; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(10, 100), ElementsAre(10));
+  EXPECT_TRUE(exact(10)) << "5 does not go on";
+  EXPECT_THAT(copy(11, 60), IsEmpty());
+  EXPECT_THAT(copy(12, 50), ElementsAre(11));
+  EXPECT_EQ(queue.bytes(), 690U) << "no overlap";
+}
+
+TEST_F(CollapsedBytes, behind_a_gap_one_that_is_as_far_away_as_before_is_another) {
+  for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(5, 100), ElementsAre(0));
   queue.clear();
   queue.begin_here();
   for (std::size_t i = 10; i < 19; ++i) in_place(i, 100);
-  EXPECT_THAT(copy(10, 60), IsEmpty());
-  EXPECT_THAT(copy(11, 50), ElementsAre(10)) << "no overlap";
-  EXPECT_THAT(copy(16, 100), ElementsAre(11));
+  EXPECT_THAT(copy(15, 100), ElementsAre(10));
+}
+
+TEST_F(CollapsedBytes, of_another_socket_nothing_is_known) {
+  for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(5, 100), ElementsAre(0));
   begin_anew();
   SetUp();
   for (std::size_t i = 0; i < 9; ++i) in_place(i, 100);
   EXPECT_THAT(copy(0, 60), IsEmpty());
-  EXPECT_THAT(copy(1, 50), ElementsAre(0)) << "another socket";
-  EXPECT_EQ(queue.bytes(), 750U);
+  EXPECT_THAT(copy(1, 50), ElementsAre(0));
+  EXPECT_EQ(queue.bytes(), 750U) << "an overlap";
+}
+
+// How much has been read is not known then: 5 may not have been.
+TEST_F(CollapsedBytes, where_bytes_leave_unseen_one_that_had_been_taken_is_believed) {
+  queue.set_read_unseen();
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  for (std::size_t i = 3; i < 7; ++i) in_place(i, 100);
+  EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
+  EXPECT_THAT(copy(4, 200), ElementsAre(4, 5));
+  EXPECT_THAT(copy(5, 50), IsEmpty());
+  EXPECT_THAT(copy(5, 50), IsEmpty());
 }
 
 }  // namespace

@@ -593,15 +593,31 @@ TEST_F(UnplacedReadsBeforeASleep, took_none_that_was_announced_later) {
   expect_read(4, 820, 830);
 }
 
-// It slept for something else: nothing of this socket has woken it.
+// It slept for something else: what woke it was nothing of this socket, as 4 had before.
 TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_something_else_woke_it) {
+  enter(630, "poll");
+  switched(635, kReader, kSleeps, 7);
+  arrive(640, skb(4), 100);
+  tracker.on(at(643), SchedWaking{kReader});
+  switched(650, 7, 0, kReader);
+  exit(655, 1);
   enter(700);
   switched(710, kReader, kSleeps, 7);
-  arrive(800, skb(4), 100);
+  arrive(800, skb(5), 100);
   tracker.on(at(850, 3), SchedWaking{kReader});
   switched(860, 7, 0, kReader);
   recv_length(870, 100, kTcp, kTrunc);
   exit(880, 100);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// The kernel's own readers sleep for other work, too.
+TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_no_call_slept) {
+  switched(710, kReader, kSleeps, 7);
+  arrive(800, skb(4), 100);
+  tracker.on(at(803), SchedWaking{kReader});
+  switched(810, 7, 0, kReader);
+  recv_length(820, 100, kTcp, kTrunc);
   EXPECT_TRUE(packets.packets.empty());
 }
 
