@@ -62,7 +62,7 @@ bool recur(const DatagramQueue& queue) {
   return false;
 }
 
-// It was on its way at most: who finds none is not late for it.
+// It may have been on its way then, but not in the socket.
 bool came_after(const QueuedBytes& queued, Nanoseconds time) {
   const LiveLeg* leg = queued.leg.get();
   if (leg == nullptr) return false;
