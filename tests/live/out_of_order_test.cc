@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <memory>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 
 #include "support/deliveries.h"
 #include "support/ends.h"
