@@ -69,6 +69,16 @@ bool came_after(const QueuedBytes& queued, Nanoseconds time) {
   return leg->stages[Stage::proto] > time || leg->stages[Stage::ready] > time;
 }
 
+// The first in the queue that was announced since then has woken the task.
+template <class Queue>
+bool has_woken(const Queue& queue, Pid task, Nanoseconds since) {
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    const LiveLeg* leg = queue.at(i).leg.get();
+    if (leg != nullptr && leg->stages[Stage::ready] >= since) return leg->rx.woken == task;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool Alignment::begins_with(Socket& socket, Task& task, const PendingCopy& copy) {
@@ -186,14 +196,7 @@ void Alignment::drop(Socket& socket, std::size_t number) {
 bool Alignment::slept_for_bytes(Socket& socket, const Task& task, const Taking& taking) {
   const Nanoseconds slept_at = taking.sleep.slept_at;
   if (!task.in_call || slept_at < task.call_entered) return false;
-  for (std::size_t i = 0; i < socket.bytes.size(); ++i) {
-    const LiveLeg* leg = socket.bytes.at(i).leg.get();
-    if (leg == nullptr || leg->rx.woken != task.pid || leg->stages[Stage::ready] < slept_at) {
-      continue;
-    }
-    held_no_bytes(socket, slept_at);
-    break;
-  }
+  if (has_woken(socket.bytes, task.pid, slept_at)) held_no_bytes(socket, slept_at);
   return socket.bytes.aligned();
 }
 
@@ -228,14 +231,10 @@ void Alignment::may_have_slept_for(Socket& socket, const Task& task) {
   if (!waits(task.sleep.slept_in)) return;
   const Nanoseconds slept_at = task.sleep.slept_at;
   if (socket.unplaced.last_is(task.pid, slept_at)) return;  // it told then
-  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
-    const LiveLeg* leg = socket.datagrams.at(i).leg.get();
-    if (leg == nullptr || leg->stages[Stage::ready] < slept_at) continue;
-    if (leg->rx.woken != task.pid) return;
-    // It has looked behind what it has read itself, too, as recvmmsg() does in one call.
-    const Nanoseconds has_read = socket.unplaced.behind_last_of(task.pid, slept_at);
-    return held_no_datagram(socket, std::max(task.awake_before_sleep, has_read), slept_at);
-  }
+  if (!has_woken(socket.datagrams, task.pid, slept_at)) return;
+  // It has looked behind what it has read itself, too, as recvmmsg() does in one call.
+  const Nanoseconds has_read = socket.unplaced.behind_last_of(task.pid, slept_at);
+  held_no_datagram(socket, std::max(task.awake_before_sleep, has_read), slept_at);
 }
 
 // When the call began, or once it had read some itself, as recvmmsg() does. What another task has

@@ -93,7 +93,7 @@ RequestResponse ping_pong(const End& from, const End& to, Server manner) {
     for (int i = 0; i < kRequests; ++i) {
       if (manner == Server::reads_late) {
         wait_for_bytes(connection.server, kRequest);
-        be_busy(1'000'000);  // while the request lies in the socket: that is the case here
+        nap(1'000);  // while the request lies in the socket: that is the case here
       }
       take(log, in, connection.server, kRequest, MSG_WAITALL);
       send_all(log, out, connection.server, kAnswer);

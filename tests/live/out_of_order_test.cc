@@ -117,7 +117,7 @@ TEST_F(LiveOutOfOrder, frames_to_a_slow_reader_whose_socket_is_collapsed) {
         Stream stream;
         while (stream.at() < kBytes) {
           take(log, stream, fd, 1 + random() % 6000);
-          if (random() % 2 == 0) be_busy(1'000 * (random() % 4'000));
+          if (random() % 2 == 0) nap(random() % 4'000);
         }
       },
       kReceiveBuffer);

@@ -30,4 +30,9 @@ void CallLog::add(const char* name, bool takes, Nanoseconds before, Nanoseconds 
   calls.push_back({name, takes, gettid(), before, after, ret, slept, {}});
 }
 
+void nap(std::uint64_t microseconds) {
+  const timespec pause{0, static_cast<long>(microseconds * 1000)};
+  nanosleep(&pause, nullptr);
+}
+
 }  // namespace skbtrail::test

@@ -58,6 +58,9 @@ class CallLog {
            bool slept);
 };
 
+// In no call that the profile records.
+void nap(std::uint64_t microseconds);
+
 // work(log) in a thread of its own.
 template <class Work>
 std::future<CallLog> thread(Work work) {

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <future>
 
 #include "support/background.h"
@@ -24,11 +23,6 @@ void hold_by_turns(const Background& recorder, const std::future<CallLog>& writi
 }
 
 }  // namespace
-
-void nap(std::uint64_t microseconds) {
-  const timespec pause{0, static_cast<long>(microseconds * 1000)};
-  nanosleep(&pause, nullptr);
-}
 
 Logs run_with_losses(Recording& recording, std::size_t connections, const Work& write,
                      const Work& read) {

@@ -13,8 +13,6 @@
 
 namespace skbtrail::test {
 
-void nap(std::uint64_t microseconds);
-
 // What the two ends of each connection log while events are lost, and are not, by turns. The
 // recording's buffers must be small; it is stopped when all have ended.
 struct Logs {

@@ -3,7 +3,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <ctime>
 #include <stdexcept>
 
 namespace skbtrail::test {
@@ -61,14 +60,9 @@ void wait_for_bytes(const Fd& fd, int count) {
   for (int i = 0; i < 20'000; ++i) {
     int there = 0;
     if (ioctl(fd.get(), FIONREAD, &there) == 0 && there >= count) return;
-    be_busy(1'000'000);
+    nap(1'000);
   }
   throw std::runtime_error("what was sent does not come");
-}
-
-void be_busy(std::int64_t nanoseconds) {
-  const timespec pause{0, nanoseconds};
-  nanosleep(&pause, nullptr);
 }
 
 }  // namespace skbtrail::test

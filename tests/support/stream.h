@@ -33,7 +33,5 @@ void peek(CallLog& log, const Fd& fd, std::size_t most);
 
 // Waits, without a call that the profile records, until nothing is on its way: so much has come.
 void wait_for_bytes(const Fd& fd, int count);
-// Makes no call that the profile records.
-void be_busy(std::int64_t nanoseconds);
 
 }  // namespace skbtrail::test

@@ -17,6 +17,13 @@ struct CollapsedBytes : ByteQueueScript {
     queue.begin_here();
     leg(kUnknown).rx.delivered = true;
   }
+  // 0 and 1, which 2 had overtaken, and so many from 3 on.
+  void arrive_with_2_early(std::size_t last = 2) {
+    in_place(0, 100);
+    early(2, 100);
+    in_place(1, 100);
+    for (std::size_t i = 3; i <= last; ++i) in_place(i, 100);
+  }
 };
 
 TEST_F(CollapsedBytes, one_that_is_named_while_it_is_not_next_is_another) {
@@ -33,10 +40,7 @@ TEST_F(CollapsedBytes, one_that_is_named_while_it_is_not_next_is_another) {
 
 // 2 came too early: others have more before them than was read and it explains.
 TEST_F(CollapsedBytes, one_that_is_named_while_it_cannot_be_next_is_another) {
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
-  for (std::size_t i = 3; i < 6; ++i) in_place(i, 100);
+  arrive_with_2_early(5);
   EXPECT_THAT(copy(5, 100), ElementsAre(0));
   EXPECT_FALSE(exact(0));
   EXPECT_THAT(copy(5, 100), ElementsAre(1)) << "it goes on";
@@ -67,9 +71,7 @@ TEST_F(CollapsedBytes, one_that_came_too_early_is_not_read_before_what_had_come)
 
 // 5 was coalesced with 4, and all before it had been read.
 TEST_F(CollapsedBytes, one_that_is_named_behind_its_bytes_is_another) {
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
+  arrive_with_2_early();
   EXPECT_THAT(copy(0, 200), ElementsAre(0, 1));
   EXPECT_THAT(copy(2, 100), ElementsAre(2));
   for (std::size_t i = 3; i < 7; ++i) in_place(i, 100);
@@ -81,10 +83,7 @@ TEST_F(CollapsedBytes, one_that_is_named_behind_its_bytes_is_another) {
 
 // The first bytes of 3 had been read by then.
 TEST_F(CollapsedBytes, one_that_is_named_behind_its_first_bytes_is_another_out_of_order_too) {
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
-  for (std::size_t i = 3; i < 5; ++i) in_place(i, 100);
+  arrive_with_2_early(4);
   EXPECT_THAT(copy(kUnknown, 350), ElementsAre(0, 1, 2));
   EXPECT_THAT(copy(3, 50), ElementsAre(3));
   EXPECT_THAT(copy(4, 100), ElementsAre(4));
@@ -95,10 +94,7 @@ TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_addresses_were_
   for (const bool is_known : {false, true}) {
     begin_anew();
     SetUp();
-    in_place(0, 100);
-    early(2, 100);
-    in_place(1, 100);
-    for (std::size_t i = 3; i < 7; ++i) in_place(i, 100);
+    arrive_with_2_early(6);
     EXPECT_THAT(copy(is_known ? 6 : kUnknown, 100), ElementsAre(0));
     EXPECT_THAT(copy(kUnknown, 200), ElementsAre(1, 2));
     if (is_known) {
@@ -112,10 +108,7 @@ TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_addresses_were_
 
 // What is read after the first that is where it should be came behind it.
 TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_it_has_been_read) {
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
-  for (std::size_t i = 3; i < 6; ++i) in_place(i, 100);
+  arrive_with_2_early(5);
   EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
   EXPECT_THAT(copy(5, 50), IsEmpty());
@@ -123,10 +116,7 @@ TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_it_has_been_rea
 }
 
 TEST_F(CollapsedBytes, what_came_too_early_behind_one_that_is_next_still_explains_later_ones) {
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
-  in_place(3, 100);
+  arrive_with_2_early(3);
   early(6, 100);
   in_place(4, 100);
   in_place(5, 100);
@@ -181,9 +171,7 @@ TEST_F(CollapsedBytes, what_is_left_of_one_is_read_once_addresses_were_of_others
 
 // 2 is named as if it was read before 1, which overtook it: that need not be a low water mark.
 TEST_F(CollapsedBytes, one_that_is_named_while_it_is_not_next_tells_of_no_low_water_mark) {
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
+  arrive_with_2_early();
   copy(2, 50);
   EXPECT_NE(queue.order().announced, ByteQueue::Announced::some);
 }
@@ -191,10 +179,7 @@ TEST_F(CollapsedBytes, one_that_is_named_while_it_is_not_next_tells_of_no_low_wa
 // What came too early may have been coalesced with what came later: 6 is named behind its bytes,
 // and 7 by as much.
 TEST_F(CollapsedBytes, two_that_had_been_taken_and_are_named_as_far_behind_are_believed) {
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
-  in_place(3, 100);
+  arrive_with_2_early(3);
   EXPECT_THAT(copy(3, 100), ElementsAre(0));
   EXPECT_THAT(copy(kUnknown, 300), ElementsAre(1, 2, 3));
   in_place(4, 100);
@@ -248,10 +233,7 @@ TEST_F(CollapsedBytes, of_another_socket_nothing_is_known) {
 // How much has been read is not known then: 5 may not have been.
 TEST_F(CollapsedBytes, where_bytes_leave_unseen_one_that_had_been_taken_is_believed) {
   queue.set_read_unseen();
-  in_place(0, 100);
-  early(2, 100);
-  in_place(1, 100);
-  for (std::size_t i = 3; i < 7; ++i) in_place(i, 100);
+  arrive_with_2_early(6);
   EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
   EXPECT_THAT(copy(4, 200), ElementsAre(4, 5));

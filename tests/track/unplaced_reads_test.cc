@@ -27,6 +27,13 @@ struct UnplacedReads : DeliveryScript {
     recv_length(time + 10, bytes, kTcp, kTrunc);
     exit(time + 20, bytes);
   }
+  // In a call, until that packet wakes it.
+  void sleep(Nanoseconds time, Nanoseconds came, std::uint64_t number) {
+    switched(time, kReader, kSleeps, 7);
+    arrive(came, skb(number), 100);
+    tracker.on(at(came + 3), SchedWaking{kReader});
+    switched(came + 10, 7, 0, kReader);
+  }
   void expect_read(std::uint64_t id, Nanoseconds copied, Nanoseconds returned) {
     EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
     EXPECT_EQ(time(leg(id), Stage::copy), copied) << id;
@@ -74,10 +81,7 @@ TEST_F(UnplacedReads, of_the_call_that_names_one_return_with_it) {
 // It wakes its reader, who reads it before anybody knows that it does.
 TEST_F(UnplacedReads, tell_how_their_task_came_to_read) {
   enter(310, "epoll_wait");
-  switched(320, kReader, kSleeps, 7);
-  arrive(400, skb(4), 100);
-  tracker.on(at(403), SchedWaking{kReader});
-  switched(410, 7, 0, kReader);
+  sleep(320, 400, 4);
   exit(415, 1);
   enter(418, "read");
   copy_and_return(420, kUnknown, 400);
@@ -172,7 +176,8 @@ TEST_F(UnplacedReads, that_took_too_little_since_tell_that_another_is_named) {
   read(800, skb(5), 90);
   EXPECT_TRUE(packets.packets.empty());
   tracker.finish();
-  EXPECT_EQ(leg(5).outcome, Outcome::open);
+  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_EQ(leg(id).outcome, Outcome::open) << id;
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 530U);
 }
 
 // Where nothing tells. As if nothing had been there before, 1 would have been read.
@@ -546,13 +551,6 @@ struct UnplacedReadsBeforeASleep : UnplacedReads {
     discard(500, 150);
     discard(600, 200);
   }
-  void sleep_until_woken_by(std::uint64_t number) {
-    enter(700);
-    switched(710, kReader, kSleeps, 7);
-    arrive(800, skb(number), 100);
-    tracker.on(at(803), SchedWaking{kReader});
-    switched(810, 7, 0, kReader);
-  }
   void expect_all_read() {
     expect_read(1, 510, 520);
     expect_read(2, 610, 620);
@@ -562,7 +560,8 @@ struct UnplacedReadsBeforeASleep : UnplacedReads {
 };
 
 TEST_F(UnplacedReadsBeforeASleep, took_all_that_had_come) {
-  sleep_until_woken_by(4);
+  enter(700);
+  sleep(710, 800, 4);
   recv_length(820, 100, kTcp, kTrunc);
   exit(830, 100);
   expect_all_read();
@@ -571,7 +570,8 @@ TEST_F(UnplacedReadsBeforeASleep, took_all_that_had_come) {
 }
 
 TEST_F(UnplacedReadsBeforeASleep, took_all_that_had_come_before_a_copy) {
-  sleep_until_woken_by(4);
+  enter(700);
+  sleep(710, 800, 4);
   copy_and_return(820, kUnknown, 60);
   expect_all_read();
   read(900, skb(4), 40);
@@ -580,8 +580,7 @@ TEST_F(UnplacedReadsBeforeASleep, took_all_that_had_come_before_a_copy) {
 
 // 4 was on its way when it fell asleep.
 TEST_F(UnplacedReadsBeforeASleep, took_none_that_was_announced_later) {
-  stack(705, skb(4), 100);
-  tracker.on(at(708), probe(skb(4), 100));
+  arrive_unannounced(705, skb(4), 100);
   enter(700);
   switched(710, kReader, kSleeps, 7);
   tracker.on(at(802), SkDataReady{kSocket});
@@ -596,10 +595,7 @@ TEST_F(UnplacedReadsBeforeASleep, took_none_that_was_announced_later) {
 // It slept for something else: what woke it was nothing of this socket, as 4 had before.
 TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_something_else_woke_it) {
   enter(630, "poll");
-  switched(635, kReader, kSleeps, 7);
-  arrive(640, skb(4), 100);
-  tracker.on(at(643), SchedWaking{kReader});
-  switched(650, 7, 0, kReader);
+  sleep(635, 640, 4);
   exit(655, 1);
   enter(700);
   switched(710, kReader, kSleeps, 7);
@@ -613,10 +609,7 @@ TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_something_else_woke_i
 
 // The kernel's own readers sleep for other work, too.
 TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_no_call_slept) {
-  switched(710, kReader, kSleeps, 7);
-  arrive(800, skb(4), 100);
-  tracker.on(at(803), SchedWaking{kReader});
-  switched(810, 7, 0, kReader);
+  sleep(710, 800, 4);
   recv_length(820, 100, kTcp, kTrunc);
   EXPECT_TRUE(packets.packets.empty());
 }
@@ -624,10 +617,7 @@ TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_no_call_slept) {
 // poll() sleeps until there is as much as SO_RCVLOWAT says.
 TEST_F(UnplacedReadsBeforeASleep, may_have_left_some_where_another_call_slept) {
   enter(700, "poll");
-  switched(710, kReader, kSleeps, 7);
-  arrive(800, skb(4), 100);
-  tracker.on(at(803), SchedWaking{kReader});
-  switched(810, 7, 0, kReader);
+  sleep(710, 800, 4);
   exit(815, 1);
   discard(820, 100);
   EXPECT_TRUE(packets.packets.empty());
