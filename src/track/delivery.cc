@@ -592,9 +592,11 @@ void Delivery::switched(const EventHeader& header, const SchedSwitch& event) {
     return tasks_.forget(event.prev_pid);
   }
   Task& leaving = task(event.prev_pid);
-  leaving.turned = kNoFlow;
   const bool waits = !still_runnable(event.prev_state);
-  if (waits) settle(leaving.acked);  // who is preempted may still be at it
+  if (waits) {  // who is preempted may still be at it
+    settle(leaving.acked);
+    leaving.turned = kNoFlow;
+  }
   leaving.leaves_cpu(header.time, waits);
 }
 

@@ -157,6 +157,19 @@ TEST_F(ConnectionNames, who_exits_closes_one_until_it_sleeps) {
   EXPECT_EQ(flow(2), "");
 }
 
+// Behind the change of state it asks for memory for the reset, and may be preempted there
+// (tcp_send_active_reset(), net/ipv4/tcp_output.c, 6.1).
+TEST_F(ConnectionNames, who_is_preempted_while_it_closes_one_goes_on_with_it) {
+  enter(100, "close");
+  change(reader(110), kTcpEstablished, kTcpClose);
+  switched(120, kReader, 0, 33);
+  switched(130, 33, kSleeps, kReader);
+  send(reader(140), 5);
+  exit(150, 0);
+  tracker.finish();
+  EXPECT_EQ(flow(1), kOut);
+}
+
 // record --probes: of every segment, whoever sends it, and why.
 TEST_F(ConnectionNames, a_probe_tells_what_is_sent_when_the_window_opens) {
   establish(100);
