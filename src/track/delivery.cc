@@ -322,6 +322,8 @@ LiveLeg* Delivery::last_acked(const EventHeader& header, SkbAddr address) {
 // still read (mptcp_check_data_fin(), net/mptcp/protocol.c); the task that has it ends it.
 void Delivery::state_changed(const EventHeader& header, const InetSockSetState& event,
                              LiveLeg* segment, std::string_view comm) {
+  const FlowId flow = flow_of(event.skaddr);
+  if (event.newstate == kTcpClose && flow != kNoFlow) origins_.closed(header, event.skaddr, flow);
   origins_.state_changed(header, task(header), event);
   if (openers_.remember(event, segment)) {
     cpu(header.cpu).answer[level(header)] = {Sockets::key(event.skaddr)};
@@ -399,7 +401,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   const std::uint64_t copied = discards ? copied_bytes(task) : 0;
   const std::uint16_t protocol = inet_protocol(event);
   if (protocol == kProtocolTcp) {
-    origins_.name_sent(task, flow_of(event.sk));  // acknowledgements of what it has read
+    origins_.name_sent(task, flow_of_call(task, event.sk));  // acknowledgements of what it has read
     commit(task, key);
   } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);

@@ -92,7 +92,8 @@ class Delivery {
   void recv_length(const EventHeader& header, const SockRecvLength& event);
   // A call's own socket, named behind all that it sent.
   void send_length(const EventHeader& header, const SockSendLength& event) {
-    origins_.name_sent(task(header), flow_of(event.sk));
+    Task& task = this->task(header);
+    origins_.name_sent(task, flow_of_call(task, event.sk));
   }
   // A task took bytes of that socket: by copies that wait to be counted, or by splice().
   void space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event);
@@ -134,6 +135,11 @@ class Delivery {
 
  private:
   FlowId flow_of(SockAddr sk) { return connection(sk).flow; }
+  // The socket that the task's call works on.
+  FlowId flow_of_call(const Task& task, SockAddr sk) {
+    const FlowId flow = flow_of(sk);
+    return flow != kNoFlow || !task.in_call ? flow : origins_.closed_since(sk, task.call_entered);
+  }
   struct Answer {
     std::uint64_t socket = 0;  // that was probed; 0: its answer would tell nothing
     std::uint32_t len = 0;     // 0: none has been sent

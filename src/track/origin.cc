@@ -120,6 +120,13 @@ void Origins::state_changed(const EventHeader& header, Task& task, const InetSoc
   if (is_its_own_doing(event) && in_task(header)) task.turned = flow_of(flows_, event);
 }
 
+FlowId Origins::find_closed(SockAddr sk, Nanoseconds since) const {
+  for (const Closed& closed : closed_) {
+    if (closed.sk == sk && closed.time >= since) return closed.flow;
+  }
+  return kNoFlow;
+}
+
 void Origins::on_loss(CpuId id) {
   established_.clear();
   cpus_[id].queued[0] = cpus_[id].queued[1] = LegRef();

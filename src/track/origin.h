@@ -15,10 +15,13 @@
 // changes. The last packet that was sent before that may be its answer: then it is nobody's.
 //
 // Which connection a socket is tcp_probe tells, when it has received something. What it sends
-// before that is of the one that inet_sock_set_state named when it was established.
+// before that is of the one that inet_sock_set_state named when it was established. What a call
+// sends may be answered by a reset, which closes the socket before the call names it.
 #pragma once
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
 
 #include "event/sock.h"
 #include "event/tcp.h"
@@ -63,6 +66,19 @@ class Origins {
     return found == established_.end() ? kNoFlow : found->second;
   }
 
+  // That socket has closed.
+  void closed(const EventHeader& header, SockAddr sk, FlowId flow) {
+    newest_closed_ = (newest_closed_ + 1) % closed_.size();
+    closed_[newest_closed_] = {header.time, sk, flow};
+  }
+  // Which connection it was, if it has closed since then; kNoFlow when not. Who has had the socket
+  // since then, such as a call, knows that nobody else has it.
+  FlowId closed_since(SockAddr sk, Nanoseconds since) const {
+    if (closed_[newest_closed_].time < since) [[likely]]
+      return kNoFlow;
+    return find_closed(sk, since);
+  }
+
   // A packet leaves in a softirq.
   void answers(CpuId id, LiveLeg& leg);
   // That CPU's softirq works on a segment of that connection, ...
@@ -98,12 +114,21 @@ class Origins {
     LegRef answer;              // the last packet that got that flow; null before one has
   };
 
+  struct Closed {
+    Nanoseconds time = 0;
+    SockAddr sk{};
+    FlowId flow = kNoFlow;
+  };
+
   [[gnu::noinline]] void release_older(Task& task);
+  [[gnu::noinline]] FlowId find_closed(SockAddr sk, Nanoseconds since) const;
 
   LegTable& legs_;
   Flows& flows_;
   PerCpu<Cpu> cpus_;
   boost::unordered_flat_map<SockAddr, FlowId> established_;
+  std::array<Closed, 64> closed_{};  // the last ones, in a circle: a call that sends is short
+  std::size_t newest_closed_ = 0;
 };
 
 }  // namespace skbtrail::track

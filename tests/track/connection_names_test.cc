@@ -107,6 +107,39 @@ TEST_F(ConnectionNames, whoever_has_the_socket_later_is_of_another) {
   EXPECT_EQ(flow(2), "");
 }
 
+// Over veth, or from another CPU: before the call comes to its end.
+TEST_F(ConnectionNames, what_a_call_sends_may_be_answered_by_a_reset) {
+  establish(100);
+  enter(200, "sendto");
+  send(reader(210), 5);
+  change(at(215), kTcpEstablished, kTcpClose);
+  sent(220);
+  exit(230, 50);
+  tracker.finish();
+  EXPECT_EQ(flow(2), kOut);
+}
+
+TEST_F(ConnectionNames, so_may_what_a_call_that_reads_acknowledges) {
+  establish(100);
+  enter(200);
+  send(reader(210), 5);
+  change(at(215), kTcpEstablished, kTcpClose);
+  recv_length(220, 50);
+  exit(230, 50);
+  tracker.finish();
+  EXPECT_EQ(flow(2), kOut);
+}
+
+// Of a call that was not recorded nobody knows when it began.
+TEST_F(ConnectionNames, a_socket_that_closed_some_time_ago_tells_nothing) {
+  establish(100);
+  change(at(150), kTcpEstablished, kTcpClose);
+  send(reader(210), 5);
+  sent(220);
+  tracker.finish();
+  EXPECT_EQ(flow(2), "");
+}
+
 // The socket may have been closed, and another connection have it.
 TEST_F(ConnectionNames, nothing_is_known_of_a_connection_that_a_gap_may_have_ended) {
   establish(100);
