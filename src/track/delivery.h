@@ -138,7 +138,7 @@ class Delivery {
   // The socket that the task's call works on.
   FlowId flow_of_call(const Task& task, SockAddr sk) {
     const FlowId flow = flow_of(sk);
-    return flow != kNoFlow || !task.in_call ? flow : origins_.closed_since(sk, task.call_entered);
+    return flow != kNoFlow ? flow : origins_.closed_since(sk, task.call_entered);
   }
   struct Answer {
     std::uint64_t socket = 0;  // that was probed; 0: its answer would tell nothing

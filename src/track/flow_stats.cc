@@ -15,6 +15,12 @@ bool uses(const Leg& leg) {
   return leg.direction == LegDirection::rx || (!leg.call.empty() && leg.call != "exit_group");
 }
 
+// Or by the other one, of a packet that it has sent?
+bool told_by_its_end(const Leg& leg) {
+  const bool taken = leg.stages.has(Stage::proto) || leg.stages.has(Stage::copy);
+  return leg.flow != kNoFlow && (leg.direction == LegDirection::tx || taken);
+}
+
 }  // namespace
 
 FlowRow& FlowStats::other_row(FlowId id) {
@@ -34,11 +40,17 @@ FlowRow& FlowStats::row(FlowId id, Nanoseconds time) {
 
 // `other_end`: what the same skb is of where it was sent from, or received.
 FlowRow& FlowStats::row(const Leg& leg, FlowId other_end) {
-  if (leg.flow != kNoFlow || other_end == kNoFlow) return row(leg.flow, leg.birth);
-  const FlowId told = flows_.reversed(other_end);
-  const bool has_room = told_.size() < most_rows_ || told_.contains(told);
+  if (told_by_its_end(leg)) {
+    FlowRow& row = this->row(leg.flow, leg.birth);
+    row.devices.add(leg.device);
+    return row;
+  }
+  const FlowId told = leg.flow != kNoFlow ? leg.flow : flows_.reversed(other_end);
+  const ToldBy by{told, leg.device};
+  if (is_of(by)) return row(told, leg.birth);
+  const bool has_room = told_.size() < most_rows_ || told_.contains(by);
   if (told == kNoFlow || !has_room) return row(kNoFlow, leg.birth);
-  FlowRow& row = told_[told];
+  FlowRow& row = told_[by];
   seen_at(row, leg.birth);
   return row;
 }
@@ -90,12 +102,18 @@ void FlowStats::finish() {
   // Of those that are left, the packet they were put into had ended before.
   for (const auto& [into, merged] : merged_) add(kNoFlow, merged);
   merged_.clear();
-  for (const auto& [id, told] : told_) add_told(id, told);
+  for (const auto& [by, told] : told_) add_told(by, told);
   told_.clear();
 }
 
-void FlowStats::add_told(FlowId id, const FlowRow& told) {
-  FlowRow& row = this->row(id < is_end_.size() && is_end_[id] ? id : kNoFlow, told.first);
+// Of that end of a connection?
+bool FlowStats::is_of(const ToldBy& by) const {
+  const auto& [id, device] = by;
+  return id < rows_.size() && rows_[id].devices.has(device);
+}
+
+void FlowStats::add_told(const ToldBy& by, const FlowRow& told) {
+  FlowRow& row = this->row(is_of(by) ? by.first : kNoFlow, told.first);
   if (&row != &others_ && row.owner == 0) row.owner = told.owner;
   seen_at(row, told.last);
   row.received.add(told.received);
@@ -118,8 +136,6 @@ void FlowStats::add(const Leg& leg, FlowId other_end) {
 void FlowStats::on(const EventHeader& header, const TcpProbeWindows& event) {
   const FlowKey key{endpoint(event.saddr), endpoint(event.daddr)};
   const FlowId id = flows_.id(key);
-  if (id >= is_end_.size()) is_end_.resize(std::size_t{id} + 1);
-  is_end_[id] = true;
   FlowRow& row = this->row(id, header.time);
   if (&row != &others_) {
     row.cwnd.add(event.snd_cwnd);

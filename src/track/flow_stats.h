@@ -1,9 +1,12 @@
 // What each TCP connection did, seen from each of its ends that is on this machine.
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "event/tcp.h"
@@ -24,6 +27,20 @@ struct FlowDirection {
   }
 };
 
+// That packets came or left by.
+class DeviceSet {
+ public:
+  void add(DeviceId device) { devices_ |= bit(device); }
+  bool has(DeviceId device) const { return (devices_ & bit(device)) != 0; }
+
+ private:
+  // Those behind the first 63 share one: few machines have as many.
+  static std::uint64_t bit(DeviceId device) {
+    return std::uint64_t{1} << std::min<std::size_t>(static_cast<std::size_t>(device), 63);
+  }
+  std::uint64_t devices_ = 0;
+};
+
 struct FlowRow {
   FlowDirection received, sent;
   std::uint64_t retransmits = 0;
@@ -33,6 +50,7 @@ struct FlowRow {
   Nanoseconds first = 0;
   Nanoseconds last = 0;
   Pid owner = 0;  // who read, or sent in a call, last
+  DeviceSet devices;  // of packets that this end itself told of
   // At every tcp_probe:
   Values cwnd;     // segments
   Values srtt;     // microseconds
@@ -84,6 +102,7 @@ class FlowStats : public PacketSink {
     Nanoseconds first = 0;
     Nanoseconds last = 0;
   };
+  using ToldBy = std::pair<FlowId, DeviceId>;
   static constexpr std::size_t kMaxMerged = 65536;  // packets that others were put into
 
   FlowRow& row(FlowId id, Nanoseconds time);
@@ -93,7 +112,8 @@ class FlowStats : public PacketSink {
   bool add_merged(const Leg& leg);
   void take_merged(const Packet& into);
   void add(FlowId id, const Merged& merged);
-  void add_told(FlowId id, const FlowRow& told);
+  void add_told(const ToldBy& by, const FlowRow& told);
+  bool is_of(const ToldBy& by) const;
 
   Flows& flows_;
   std::function<void(const FlowSample&)> sample_;
@@ -102,11 +122,11 @@ class FlowStats : public PacketSink {
   FlowRow others_;
   std::vector<bool> is_other_;  // by FlowId
   std::uint64_t other_flows_ = 0;
-  std::vector<bool> is_end_;  // by FlowId: a tcp_probe named it
   // What one end of a connection had not told of, and the other one, on this machine too, had: by
-  // the id of the former. It is of that one when there is such an end here: on the way addresses
-  // may be translated.
-  boost::unordered_flat_map<FlowId, FlowRow> told_;
+  // the id of the former, and the device. It is of that end when that has told of others that came
+  // or left by this device. Else it may not be here (on the way addresses may be translated), or
+  // somebody passes packets on in user space, who takes them and sends them anew.
+  boost::unordered_flat_map<ToldBy, FlowRow> told_;
   boost::unordered_flat_map<std::uint64_t, Merged> merged_;  // by id of what they were put into
 };
 

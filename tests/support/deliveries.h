@@ -25,6 +25,7 @@ class Recording {
   // Events must not have been lost, unless that is what the test is about.
   void stop(bool may_lose = false);
   const Background& recorder() const { return recorder_; }
+  const std::string& file() const { return file_; }
   // The packets of `skbtrail packets --format json`, after stop().
   const std::vector<boost::json::object>& packets() const { return packets_; }
   // When each task was switched to, as the events say it: read by a plain walk, after stop().

@@ -58,6 +58,13 @@ Fd tcp_socket(const std::string& space) {
   return fd;
 }
 
+tcp_info info_of(const Fd& fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  check(getsockopt(fd.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0, "TCP_INFO");
+  return info;
+}
+
 void give_up_late(const Fd& fd) {
   const timeval patience{20, 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -112,11 +119,15 @@ Connection connect(const End& from, const End& to) {
   return made;
 }
 
+TcpCounts tcp_counts(const Fd& fd) {
+  const tcp_info info = info_of(fd);
+  return {info.tcpi_bytes_sent, info.tcpi_bytes_received, info.tcpi_total_retrans,
+          info.tcpi_unacked};
+}
+
 bool in_order(const Connection& connection) {
   for (const Fd* fd : {&connection.client, &connection.server}) {
-    tcp_info info{};
-    socklen_t size = sizeof info;
-    check(getsockopt(fd->get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0, "TCP_INFO");
+    const tcp_info info = info_of(*fd);
     if (info.tcpi_rcv_ooopack != 0 || info.tcpi_total_retrans != 0) return false;
   }
   return true;
@@ -134,6 +145,10 @@ Datagrams datagrams(const End& from, const End& to) {
 VethEnds::VethEnds()
     : client{pair.name(0), "10.201.0.1", "skbt0"}, server{pair.name(1), "10.201.0.2", "skbt1"} {
   for (const End* end : {&client, &server}) no_early_retransmits(end->space);
+}
+
+void no_sack(const End& end) {
+  must({"ip", "netns", "exec", end.space, "sysctl", "-qw", "net.ipv4.tcp_sack=0"});
 }
 
 std::string offload(const End& end, const std::vector<std::string>& settings) {

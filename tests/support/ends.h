@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -30,6 +31,15 @@ struct Connection {
 };
 Connection connect(const End& from, const End& to);
 
+// What the kernel has counted for a socket (TCP_INFO): of the stream, without headers.
+struct TcpCounts {
+  std::uint64_t bytes_sent = 0;  // those that were sent again, too
+  std::uint64_t bytes_received = 0;
+  std::uint64_t retransmits = 0;
+  std::uint64_t unacknowledged = 0;  // segments
+};
+TcpCounts tcp_counts(const Fd& fd);
+
 // Have all segments so far come once and in order? Two CPUs that send for one socket, a task and a
 // softirq, may well overtake each other.
 bool in_order(const Connection& connection);
@@ -39,6 +49,9 @@ struct Datagrams {
   Fd sender, receiver;
 };
 Datagrams datagrams(const End& from, const End& to);
+
+// Every segment has a header of the same length: no selective acknowledgements.
+void no_sack(const End& end);
 
 // ethtool -K of the end's device; why it could not be done, empty when it was.
 std::string offload(const End& end, const std::vector<std::string>& settings);

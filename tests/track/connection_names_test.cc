@@ -130,16 +130,6 @@ TEST_F(ConnectionNames, so_may_what_a_call_that_reads_acknowledges) {
   EXPECT_EQ(flow(2), kOut);
 }
 
-// Of a call that was not recorded nobody knows when it began.
-TEST_F(ConnectionNames, a_socket_that_closed_some_time_ago_tells_nothing) {
-  establish(100);
-  change(at(150), kTcpEstablished, kTcpClose);
-  send(reader(210), 5);
-  sent(220);
-  tracker.finish();
-  EXPECT_EQ(flow(2), "");
-}
-
 // The socket may have been closed, and another connection have it.
 TEST_F(ConnectionNames, nothing_is_known_of_a_connection_that_a_gap_may_have_ended) {
   establish(100);

@@ -27,6 +27,7 @@ class FlowStatsTest : public testing::Test {
     leg.flow = flow;
     leg.birth = birth;
     leg.len = len;
+    if (flow != kNoFlow) leg.stages.set(Stage::proto, birth);
     return leg;
   }
   void merged(std::uint64_t id, std::uint64_t into, Nanoseconds birth, std::uint32_t len) {
@@ -46,25 +47,11 @@ class FlowStatsTest : public testing::Test {
     out.next = &in;
     its_stats.packet({1, 0, &out});
   }
-  // The socket of this end receives a segment.
-  void probed(FlowId end, Nanoseconds time) { probed(end, time, stats); }
-  void probed(FlowId end, Nanoseconds time, FlowStats& its_stats) {
-    const auto sockaddr = [](const Endpoint& endpoint) {
-      sockaddr_in6 address{};
-      address.sin6_family = AF_INET6;
-      address.sin6_port = htons(endpoint.port);
-      std::copy(endpoint.address.begin(), endpoint.address.end(), address.sin6_addr.s6_addr);
-      return address;
-    };
-    const sockaddr_in6 local = sockaddr(flows.key(end).local);
-    const sockaddr_in6 remote = sockaddr(flows.key(end).remote);
-    const auto bytes = [](const sockaddr_in6& address) {
-      return std::span(reinterpret_cast<const std::uint8_t*>(&address), sizeof address);
-    };
-    TcpProbeWindows event;
-    event.saddr = bytes(local);
-    event.daddr = bytes(remote);
-    its_stats.on(EventHeader{time, 0, 7, 0}, event);
+  // This end receives a segment.
+  void told(FlowId end, Nanoseconds time) { told(end, time, stats); }
+  static void told(FlowId end, Nanoseconds time, FlowStats& its_stats) {
+    const Leg in = received(end, time, 66, Outcome::acked);
+    its_stats.packet({2, 0, &in});
   }
   FlowDirection of(FlowId flow) const {
     return flow < stats.rows().size() ? stats.rows()[flow].received : FlowDirection();
@@ -110,7 +97,7 @@ TEST_F(FlowStatsTest, what_was_sent_is_of_the_connection_that_its_receiver_names
   const FlowId sender = flows.id(connection(1));
   const FlowId receiver = flows.reversed(sender);
   sent_to(receiver, 100, 1514);
-  probed(sender, 150);
+  told(sender, 150);
   sent_to(receiver, 200, 66);
   stats.finish();
   const FlowRow& row = stats.rows()[sender];
@@ -129,10 +116,38 @@ TEST_F(FlowStatsTest, beyond_its_limit_those_that_receivers_name_first_are_kept)
   sent_to(flows.reversed(sender), 100, 66, few);
   sent_to(flows.reversed(other), 110, 66, few);
   sent_to(flows.reversed(sender), 120, 66, few);
-  probed(sender, 150, few);
+  told(sender, 150, few);
   few.finish();
   EXPECT_EQ(few.rows()[sender].sent.packets, 2U);
   EXPECT_EQ(few.rows()[kNoFlow].sent.packets, 1U);
+}
+
+// A bridge in user space takes what the sender sends, and sends it anew: by devices of its own.
+TEST_F(FlowStatsTest, who_sends_packets_anew_has_no_part_in_their_connection) {
+  constexpr DeviceId kHere{1}, kBridge{2}, kThere{3};
+  const FlowId sender = flows.id(connection(1));
+  const FlowId receiver = flows.reversed(sender);
+  Leg out = received(sender, 100, 1514, Outcome::transmitted);
+  out.direction = LegDirection::tx;
+  out.device = kHere;
+  Leg taken = received(receiver, 110, 1500, Outcome::dropped);
+  taken.stages.clear(Stage::proto);  // the sender's connection, the other way round
+  taken.device = kBridge;
+  out.next = &taken;
+  Leg anew = received(kNoFlow, 120, 1514, Outcome::transmitted);
+  anew.direction = LegDirection::tx;
+  anew.device = kBridge;
+  Leg in = received(receiver, 130, 1500, Outcome::delivered);
+  in.device = kThere;
+  anew.next = &in;
+  stats.packet({1, 0, &out});
+  stats.packet({2, 0, &anew});
+  stats.finish();
+  EXPECT_EQ(stats.rows()[sender].sent.packets, 1U);
+  EXPECT_EQ(of(receiver).packets, 1U);
+  EXPECT_EQ(stats.rows()[receiver].dropped, 0U);
+  EXPECT_EQ(of(kNoFlow).packets, 1U);
+  EXPECT_EQ(stats.rows()[kNoFlow].sent.packets, 1U);
 }
 
 // Its addresses were translated on the way: no socket here has these.
@@ -191,6 +206,7 @@ TEST(Flows, memory_does_not_grow_with_them) {
     leg.birth = 100 + i;
     leg.len = 10;
     leg.pid = 7;
+    leg.stages.set(Stage::proto, leg.birth);
     stats.packet({i, 0, &leg});
   }
   stats.finish();
