@@ -11,6 +11,7 @@ namespace skbtrail {
 // Softirq vectors (include/linux/interrupt.h).
 inline constexpr std::uint32_t kNetTxSoftirq = 2;
 inline constexpr std::uint32_t kNetRxSoftirq = 3;
+inline constexpr std::uint32_t kTaskletSoftirq = 6;
 // Their names, as softirq_to_name[] has them (kernel/softirq.c, 5.4 to 6.18).
 inline constexpr std::array<std::string_view, 10> kSoftirqNames{
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};

@@ -49,7 +49,7 @@ struct FlowRow {
   std::uint64_t dropped = 0;
   Nanoseconds first = 0;
   Nanoseconds last = 0;
-  Pid owner = 0;  // who read, or sent in a call, last
+  Pid owner = 0;      // who read, or sent in a call, last
   DeviceSet devices;  // of packets that this end itself told of
   // At every tcp_probe:
   Values cwnd;     // segments

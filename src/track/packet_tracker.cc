@@ -96,9 +96,11 @@ void PacketTracker::on(const EventHeader& header, const IrqHandlerExit& event) {
   contexts_[header.cpu].on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqRaise& event) {
+  if (event.vec == kTaskletSoftirq) small_queues_.raised(header.cpu);
   contexts_[header.cpu].on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqEntry& event) {
+  if (event.vec == kTaskletSoftirq) small_queues_.begins(header.cpu);
   const bool tell = runs_ != nullptr && event.vec == kNetRxSoftirq;
   if (tell) [[unlikely]]
     tell_run_ended(header);
@@ -108,6 +110,8 @@ void PacketTracker::on(const EventHeader& header, const SoftirqEntry& event) {
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
   delivery_.moves_on(header);
+  small_queues_.moves_on(header.cpu);
+  if (event.vec == kTaskletSoftirq) small_queues_.ends(header.cpu);
   if (runs_ != nullptr && event.vec == kNetRxSoftirq) [[unlikely]]
     tell_run_ended(header);
   contexts_[header.cpu].on(header, event);
@@ -156,6 +160,7 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) 
   const DeviceId device = devices_.id(event.device);
   traffic_.received(device, event.len);
   const LiveLeg& leg = receiver_.stack(header, event, device);
+  lets_go_of_sent(header.cpu, leg);
   if (runs_ != nullptr) [[unlikely]]
     tell_received(header, event, leg);
 }
@@ -187,6 +192,7 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
     delivery_.sent(header, leg);
   } else {
     origins_.answers(header.cpu, leg);
+    if (const FlowId flow = small_queues_.sender(header.cpu); flow != kNoFlow) leg.flow = flow;
     const Nanoseconds softirq = contexts_[header.cpu].softirq_began();
     if (softirq != 0) leg.stages.set(Stage::send, softirq);
   }
@@ -199,7 +205,8 @@ void PacketTracker::on(const EventHeader& header, const QdiscDequeue& event) {
   sender_.dequeue(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const NetDevStartXmit& event) {
-  sender_.start(header, event);
+  const LiveLeg* leg = sender_.start(header, event);
+  small_queues_.lets_go(header.cpu, leg);
 }
 void PacketTracker::on(const EventHeader& header, const NetDevXmit& event) {
   sender_.xmit(header, event);
@@ -223,6 +230,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
       delivery_.read_another(header);
     }
   } else if (!received) {
+    small_queues_.lets_go(header.cpu, leg);
     sender_.freed(header, *leg, segment, event.skbaddr);
   } else if (leg->rx.delivered || leg->rx.has_data) {
     // Not delivered: read on another CPU, which leaves the freeing to this one
@@ -289,7 +297,10 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   const bool unspecified = reasons_.unspecified(event.reason);
   leg->reason = event.reason;
   leg->location = event.location;
-  if (!received) return sender_.dropped(header, *leg, segment, event.skbaddr, unspecified);
+  if (!received) {
+    small_queues_.lets_go(header.cpu, leg);
+    return sender_.dropped(header, *leg, segment, event.skbaddr, unspecified);
+  }
   if (!leg->rx.has_data && was_fragment(header, *leg, places_.at(event.location))) return;
   delivery_.withdrawn(header, *leg);
   legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
@@ -323,6 +334,7 @@ bool PacketTracker::segment_dropped(EventHeader header, const KfreeSkb& event) {
 
 void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
   delivery_.moves_on(header);
+  small_queues_.moves_on(header.cpu);
   if (event.skbaddr) return delivery_.received(header, protocol_.probed(header, event), event);
   TcpProbe named = event;
   protocol_.complete(header, named);
@@ -453,6 +465,7 @@ void PacketTracker::forget(CpuId cpu) {
   protocol_.on_loss(cpu);
   sender_.on_loss(cpu);
   origins_.on_loss(cpu);
+  small_queues_.on_loss(cpu);
   delivery_.on_loss(cpu);
 }
 

@@ -32,6 +32,7 @@
 #include "track/receive.h"
 #include "track/run_sink.h"
 #include "track/send.h"
+#include "track/small_queues.h"
 #include "track/stacked_devices.h"
 #include "track/syscall_names.h"
 
@@ -120,6 +121,10 @@ class PacketTracker {
     contexts_[cpu].task_moves_on();
     protocol_.task_moves_on(cpu);
   }
+  // Of a packet that this machine has sent to itself, the device that sent it has let go.
+  void lets_go_of_sent(CpuId cpu, const LiveLeg& received) {
+    if (received.previous != nullptr) small_queues_.lets_go(cpu, received.previous);
+  }
   bool is_taps_clone(const EventHeader& header, std::optional<std::uint64_t> location);
   [[gnu::noinline]] void is_anothers(SkbAddr address);
   [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, FreePlace place);
@@ -152,6 +157,7 @@ class PacketTracker {
   Sender sender_;
   Origins origins_;
   Delivery delivery_;
+  SmallQueues small_queues_;
   DeviceTraffic traffic_;
   std::uint64_t unknown_ends_ = 0;
 };

@@ -139,7 +139,7 @@ void Sender::dequeue(const EventHeader& header, const QdiscDequeue& event) {
   if (!leg->stages.has(Stage::start)) leg->stages.set(Stage::dequeue, header.time);
 }
 
-void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
+LiveLeg* Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
   Cpu& cpu = this->cpu(header.cpu);
   cpu.next[level(header)] = LegRef();
   auto [leg, segment] = legs_.find(event.skbaddr);
@@ -153,7 +153,7 @@ void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
   cpu.starts.push_back({event.skbaddr, leg, segment, false});
   if (leg == nullptr) {
     ++counters_.unmatched_starts;
-    return;
+    return nullptr;
   }
   ++leg->tx.starts_open;
   leg->stages.set_first(Stage::start, header.time);
@@ -162,6 +162,7 @@ void Sender::start(const EventHeader& header, const NetDevStartXmit& event) {
     --cpu.bulk_left;
     leg->stages.set(Stage::dequeue, cpu.bulk);
   }
+  return leg;
 }
 
 void Sender::xmit(const EventHeader& header, const NetDevXmit& event) {

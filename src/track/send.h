@@ -54,7 +54,8 @@ class Sender {
   void queued(LiveLeg& leg, const EventHeader& header, DeviceId device);
   void enqueue(const EventHeader& header, const QdiscEnqueue& event);
   void dequeue(const EventHeader& header, const QdiscDequeue& event);
-  void start(const EventHeader& header, const NetDevStartXmit& event);
+  // The packet, null when it is none that is known.
+  LiveLeg* start(const EventHeader& header, const NetDevStartXmit& event);
   void xmit(const EventHeader& header, const NetDevXmit& event);
   // The trace tells when an skb is freed, whosever it is.
   void sees_frees() { sees_frees_ = true; }

@@ -193,6 +193,92 @@ TEST_F(ConnectionNames, who_is_preempted_while_it_closes_one_goes_on_with_it) {
   EXPECT_EQ(flow(1), kOut);
 }
 
+// TCP small queues: what the socket may not send yet it sends when a packet of it has left.
+class HeldBack : public ConnectionNames {
+ protected:
+  static constexpr std::uint64_t kFirst = 1000, kNext = 2000;
+  static SkbAddr clone(std::uint64_t number) {
+    return SkbAddr{static_cast<std::uint64_t>(skb(number)) + 0xe8};
+  }
+  void queue(const EventHeader& header, std::uint64_t number) {
+    NetDevQueue event;
+    event.skbaddr = clone(number);
+    event.device = "eth0";
+    event.len = 1514;
+    tracker.on(header, event);
+  }
+  void start(const EventHeader& header, std::uint64_t number) {
+    NetDevStartXmit event;
+    event.skbaddr = clone(number);
+    event.device = "eth0";
+    event.len = 1514;
+    tracker.on(header, event);
+  }
+  void sent_by_a_call() {
+    establish(100);
+    enter(200, "sendto");
+    queue(reader(210), kFirst);
+    start(reader(211), kFirst);
+    tracker.on(reader(212), NetDevXmit{clone(kFirst), 1514, 0, "eth0"});
+    sent(220);
+    exit(230, 50);
+  }
+  // Behind what raised the softirq in another one.
+  void next_is_sent(Nanoseconds time) {
+    tracker.on(at(time), SoftirqRaise{kTaskletSoftirq});
+    tracker.on(at(time + 1), SoftirqExit{kNetRxSoftirq});
+    tracker.on(at(time + 2), SoftirqEntry{kTaskletSoftirq});
+    queue(at(time + 3), kNext);
+    tracker.on(at(time + 4), SoftirqExit{kTaskletSoftirq});
+    queue(at(time + 5), kNext + 1);
+    tracker.finish();
+  }
+};
+
+TEST_F(HeldBack, it_is_sent_when_a_packet_is_freed) {
+  sent_by_a_call();
+  tracker.on(at(300), ConsumeSkb{clone(kFirst)});
+  next_is_sent(301);
+  EXPECT_EQ(flow(3), kOut);
+  EXPECT_EQ(flow(4), "");
+}
+
+TEST_F(HeldBack, or_by_a_driver_with_kfree_skb) {
+  sent_by_a_call();
+  KfreeSkb event;
+  event.skbaddr = clone(kFirst);
+  tracker.on(at(300), event);
+  next_is_sent(301);
+  EXPECT_EQ(flow(3), kOut);
+}
+
+TEST_F(HeldBack, or_received_on_this_machine) {
+  sent_by_a_call();
+  stack(300, clone(kFirst), 100);
+  next_is_sent(301);
+  EXPECT_EQ(flow(3), kOut);
+}
+
+// lo, and drivers that do not tell when they have sent.
+TEST_F(HeldBack, or_when_its_driver_lets_go_of_it_at_once) {
+  establish(100);
+  tracker.on(at(190), SoftirqExit{kNetRxSoftirq});
+  transmit(at(200), kFirst);  // a probe tells of which connection it is, before it has left
+  queue(at(201), kFirst);
+  start(at(202), kFirst);
+  next_is_sent(203);
+  EXPECT_EQ(flow(3), kOut);
+}
+
+TEST_F(HeldBack, what_came_meanwhile_has_nothing_to_do_with_it) {
+  sent_by_a_call();
+  tracker.on(at(300), ConsumeSkb{clone(kFirst)});
+  stack(310, skb(3), 10);
+  tracker.on(at(311), probe(skb(3), 10));
+  next_is_sent(320);
+  EXPECT_EQ(flow(4), "");
+}
+
 // record --probes: of every segment, whoever sends it, and why.
 TEST_F(ConnectionNames, a_probe_tells_what_is_sent_when_the_window_opens) {
   establish(100);

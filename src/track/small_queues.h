@@ -1,0 +1,71 @@
+// Which connection goes on sending when a packet of it has left: TCP small queues.
+//
+// A socket has so many bytes at a time in queues below it. What it has to send beyond that it sends
+// when one of its packets is let go of: then tcp_wfree() puts it into a list of the CPU and, when
+// that was empty, raises TASKLET_SOFTIRQ, which sends for all in the list (tcp_tasklet_func(),
+// net/ipv4/tcp_output.c, 5.4 to 6.18). No event names those sockets. But the raise lies right
+// behind the event of that packet: its free, when the driver has sent it, its start where the
+// driver lets go of it at once, or its receive by IP on this machine (skb_orphan() in
+// ip_rcv_core()). Any that is let go of between the raise and the softirq may add its own: when all
+// are of one connection, that is who sends. Pure acknowledgements are in no small queue
+// (__tcp_transmit_skb()).
+#pragma once
+
+#include <cstdint>
+
+#include "skbtrail/units.h"
+#include "track/flow.h"
+#include "track/leg_table.h"
+#include "track/per_cpu.h"
+
+namespace skbtrail::track {
+
+class SmallQueues {
+ public:
+  // The CPU lets go of a packet that was sent here; null: of one that nobody knows.
+  void lets_go(CpuId id, const LiveLeg* sent) {
+    Cpu& cpu = cpus_[id];
+    const bool is_ack = sent != nullptr && is_pure_ack(*sent);
+    cpu.let_go = sent == nullptr || is_ack ? kNoFlow : sent->flow;
+    if (cpu.raised && !is_ack && cpu.let_go != cpu.goes_on) cpu.goes_on = kNoFlow;
+  }
+  // What is raised from here on is not the last packet's doing.
+  void moves_on(CpuId id) { cpus_[id].let_go = kNoFlow; }
+  void raised(CpuId id) {
+    Cpu& cpu = cpus_[id];
+    const bool same = !cpu.raised || cpu.goes_on == cpu.let_go;
+    cpu.goes_on = same ? cpu.let_go : kNoFlow;
+    cpu.raised = true;
+  }
+  // The softirq runs.
+  void begins(CpuId id) {
+    Cpu& cpu = cpus_[id];
+    cpu.sends = cpu.goes_on;
+    cpu.goes_on = kNoFlow;
+    cpu.raised = false;
+  }
+  void ends(CpuId id) { cpus_[id].sends = kNoFlow; }
+  // For whom it sends; kNoFlow when it does not run, or nobody knows.
+  FlowId sender(CpuId id) { return cpus_[id].sends; }
+  void on_loss(CpuId id) { cpus_[id] = {}; }
+
+ private:
+  struct Cpu {
+    FlowId let_go = kNoFlow;   // of the packet that the last event was about
+    bool raised = false;       // and has not run yet
+    FlowId goes_on = kNoFlow;  // of all that were let go of since
+    FlowId sends = kNoFlow;
+  };
+
+  // What has data is sent as a clone whose place is right behind it, in a cache of pairs, while an
+  // skb of its own begins with a line of the processor's cache (skb_init(), struct sk_buff_fclones,
+  // 5.4 to 6.18: an sk_buff has 224 or 232 bytes).
+  static bool is_pure_ack(const LiveLeg& leg) {
+    constexpr std::uint32_t kMostHeaders = 14 + 40 + 60;
+    return leg.len <= kMostHeaders && static_cast<std::uint64_t>(leg.skbaddr) % 64 == 0;
+  }
+
+  PerCpu<Cpu> cpus_;
+};
+
+}  // namespace skbtrail::track

@@ -1,0 +1,123 @@
+#include "track/small_queues.h"
+
+#include <gtest/gtest.h>
+
+namespace skbtrail::track {
+namespace {
+
+class SmallQueuesTest : public testing::Test {
+ protected:
+  // Its clone's place is right behind it.
+  static LiveLeg data(FlowId flow, std::uint32_t len = 1514) {
+    LiveLeg leg;
+    leg.flow = flow;
+    leg.len = len;
+    leg.skbaddr = SkbAddr{0xffff888104a528e8};
+    return leg;
+  }
+  static LiveLeg ack(FlowId flow) {
+    LiveLeg leg = data(flow, 66);
+    leg.skbaddr = SkbAddr{0xffff888104a52900};
+    return leg;
+  }
+  void lets_go(const LiveLeg& leg) { queues.lets_go(kCpu, &leg); }
+
+  static constexpr CpuId kCpu = 2;
+  SmallQueues queues;
+};
+
+TEST_F(SmallQueuesTest, whose_packet_left_goes_on_sending) {
+  lets_go(data(7));
+  queues.raised(kCpu);
+  queues.moves_on(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), 7U);
+  EXPECT_EQ(queues.sender(1), kNoFlow);
+  queues.ends(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow) << "it has";
+}
+
+TEST_F(SmallQueuesTest, a_raise_that_is_not_right_behind_is_of_another_doing) {
+  lets_go(data(7));
+  queues.moves_on(kCpu);
+  queues.raised(kCpu);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+}
+
+TEST_F(SmallQueuesTest, nobody_knows_which_of_two_goes_on) {
+  lets_go(data(7));
+  queues.raised(kCpu);
+  lets_go(data(7));
+  lets_go(data(8));
+  lets_go(data(7));
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+  queues.ends(kCpu);
+  lets_go(data(8));  // before the raise: the list was not empty, or it is not in it
+  lets_go(data(7));
+  queues.raised(kCpu);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), 7U);
+}
+
+TEST_F(SmallQueuesTest, nor_whether_it_is_a_packet_that_nobody_knows) {
+  lets_go(data(7));
+  queues.raised(kCpu);
+  queues.lets_go(kCpu, nullptr);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+  lets_go(data(kNoFlow));
+  queues.raised(kCpu);
+  lets_go(data(7));
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+}
+
+TEST_F(SmallQueuesTest, acknowledgements_wait_in_none) {
+  lets_go(data(7));
+  queues.raised(kCpu);
+  lets_go(ack(8));
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), 7U);
+  lets_go(ack(7));
+  queues.raised(kCpu);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+}
+
+TEST_F(SmallQueuesTest, few_bytes_of_data_are_no_acknowledgement) {
+  lets_go(data(7));
+  queues.raised(kCpu);
+  lets_go(data(8, 67));
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+}
+
+TEST_F(SmallQueuesTest, it_may_be_raised_once_more) {
+  lets_go(data(7));
+  queues.raised(kCpu);
+  queues.raised(kCpu);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), 7U);
+  lets_go(data(7));
+  queues.raised(kCpu);
+  queues.moves_on(kCpu);
+  queues.raised(kCpu);  // for something else, which may send, too
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+}
+
+TEST_F(SmallQueuesTest, a_gap_may_have_hidden_who_goes_on) {
+  lets_go(data(7));
+  queues.raised(kCpu);
+  queues.on_loss(kCpu);
+  queues.begins(kCpu);
+  EXPECT_EQ(queues.sender(kCpu), kNoFlow);
+}
+
+}  // namespace
+}  // namespace skbtrail::track
