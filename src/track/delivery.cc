@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "track/context.h"
@@ -22,6 +23,9 @@ constexpr std::size_t kMaxSubflows = 8;
 // reader goes on. One of which nothing was is new, or empty.
 constexpr Nanoseconds kSoonHeardOf = 100'000'000;
 
+// Sockets that have closed, and hold what may still be read.
+constexpr std::size_t kMaxClosed = 64;
+
 // What a socket has to forget, with its queue, may be the very packet that makes it forget: a skb
 // that is told of once more. Its slot is the next packet's then.
 bool has_not_ended(const LiveLeg* leg) {
@@ -36,6 +40,13 @@ Taking taking(const Task& task, const EventHeader& header) {
 bool is_splice(std::string_view call) {
   return call.starts_with('s') &&  // asked of every call
          (call == "splice" || call == "sendfile64" || call == "sendfile");
+}
+
+// Calls that close the task's descriptors, or disconnect them.
+bool ends_sockets(std::string_view call) {
+  constexpr std::string_view kCalls[] = {"close", "close_range", "dup2",   "dup3",    "connect",
+                                         "exit",  "exit_group",  "execve", "execveat"};
+  return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
 }
 
 [[gnu::noinline]] std::uint64_t copied_bytes(const Task& task) {
@@ -122,6 +133,7 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
       socket.bytes.begin_anew();
     }
     socket.flow = track::flow_of(flows_, event);
+    socket.closed = false;
     socket.device.reset();
     socket.headers = Socket::kNoHeaders;
     socket.sport = event.sport;
@@ -318,8 +330,6 @@ LiveLeg* Delivery::last_acked(const EventHeader& header, SkbAddr address) {
   return leg != nullptr && leg->skbaddr == address ? leg : nullptr;
 }
 
-// A worker closes an MPTCP socket when both sides have said their last word, which somebody may
-// still read (mptcp_check_data_fin(), net/mptcp/protocol.c); the task that has it ends it.
 void Delivery::state_changed(const EventHeader& header, const InetSockSetState& event,
                              LiveLeg* segment, std::string_view comm) {
   const FlowId flow = flow_of(event.skaddr);
@@ -330,15 +340,46 @@ void Delivery::state_changed(const EventHeader& header, const InetSockSetState& 
   }
   const bool mptcp = event.protocol == kProtocolMptcp;
   if (mptcp) reads_.mptcp_is_here();
-  if (event.newstate != kTcpClose) return;
   Socket* socket = sockets_.find(Sockets::key(event.skaddr));
   if (socket == nullptr) return;
-  const bool by_task = in_task(header) && thread_kind(comm) != ThreadKind::kernel;
-  if (mptcp && !by_task && !socket->bytes.empty()) return;
-  // tcp_close() frees what nobody read without an event (__tcp_close(), net/ipv4/tcp.c).
-  forget_queue(*socket, UnknownCause::socket_closed);
-  count_order(*socket);
-  sockets_.forget(*socket);
+  if (event.newstate != kTcpClose) {
+    if (socket->closed) end_socket(*socket);  // another connection has it
+    return;
+  }
+  if (can_still_be_read(header, event, *socket, comm)) return keep_closed(*socket);
+  end_socket(*socket);
+}
+
+// A reset, a timeout or the last FIN closes a socket, and what had come before can be read
+// (tcp_recvmsg_locked() looks into the queue first, net/ipv4/tcp.c, 5.4 to 6.18): in a softirq, or
+// in a task that works on what had waited for it. A worker closes an MPTCP socket when both sides
+// have said their last word (mptcp_check_data_fin(), net/mptcp/protocol.c). But when the task that
+// has it ends it, what nobody has read is freed without an event (__tcp_close()).
+bool Delivery::can_still_be_read(const EventHeader& header, const InetSockSetState& event,
+                                 const Socket& socket, std::string_view comm) {
+  if (socket.bytes.empty() && socket.unplaced.empty()) return false;
+  if (!in_task(header)) return true;
+  const bool mptcp = event.protocol == kProtocolMptcp;
+  if (thread_kind(comm) == ThreadKind::kernel) return mptcp;
+  const Task& task = this->task(header);
+  return !mptcp && task.in_call && !ends_sockets(task.call);
+}
+
+// No event tells that the task ends it after that.
+void Delivery::keep_closed(Socket& socket) {
+  if (socket.closed) return;
+  socket.closed = true;
+  closed_.push_back(socket.key);
+  if (closed_.size() <= kMaxClosed) return;
+  Socket* oldest = sockets_.find(closed_.front());
+  closed_.pop_front();
+  if (oldest != nullptr && oldest->closed) end_socket(*oldest);
+}
+
+void Delivery::end_socket(Socket& socket) {
+  forget_queue(socket, UnknownCause::socket_closed);
+  count_order(socket);
+  sockets_.forget(socket);
 }
 
 // ------------------------------------------------------------------------------ out of the socket
@@ -690,6 +731,7 @@ void Delivery::finish() {
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
   });
   sockets_.each([this](Socket& socket) {
+    if (socket.closed) forget_queue(socket, UnknownCause::socket_closed);
     alignment_.forget(socket);
     count_order(socket);
   });

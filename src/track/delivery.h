@@ -28,6 +28,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -223,6 +224,10 @@ class Delivery {
     if (socket.bytes.disordered()) ++counters_.disordered_sockets;
   }
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
+  bool can_still_be_read(const EventHeader& header, const InetSockSetState& event,
+                         const Socket& socket, std::string_view comm);
+  void keep_closed(Socket& socket);
+  void end_socket(Socket& socket);
   void arrives(const EventHeader& header, Socket& socket, LiveLeg& leg, std::uint32_t bytes);
   void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);
 
@@ -238,6 +243,7 @@ class Delivery {
   Datagrams datagrams_{tasks_, reads_, alignment_, counters_};
   PerCpu<Cpu> cpus_;
   Openers openers_{flows_};
+  std::deque<std::uint64_t> closed_;  // sockets that could still be read then, oldest first
   // Empty but for their memory:
   std::vector<QueuedBytes> gathered_;  // by subflows
   std::vector<LiveLeg*> read_;         // by a copy

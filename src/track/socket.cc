@@ -24,7 +24,7 @@ Socket& Sockets::make(std::uint64_t key) {
   socket.datagrams.clear();
   socket.early_reads.clear();
   socket.unplaced.clear();
-  socket.drained = false;
+  socket.drained = socket.closed = false;
   socket.subflows.clear();
   sockets_.emplace(key, &socket);
   recent_[place(key)] = &socket;

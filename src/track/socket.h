@@ -42,6 +42,7 @@ struct Socket {
   Fifo<EarlyRead> early_reads;
   UnplacedReads unplaced;               // while `bytes` is not aligned, or `datagrams` not drained
   bool drained = false;                 // all that `datagrams` may lack has been read
+  bool closed = false;                  // and what it holds can still be read
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 

@@ -298,6 +298,27 @@ TEST_F(LiveDelivery, bytes_that_are_thrown_away_between_reads) {
       });
 }
 
+// The connection is gone before the reader looks, and what had come is still there.
+TEST_F(LiveDelivery, what_came_before_a_reset_is_read_behind_it) {
+  constexpr int kWrites = 60;
+  constexpr std::size_t kBytes = 700;
+  const VethEnds ends;
+  one_way(
+      "behind a reset", ends.client, ends.server,
+      [&](CallLog& log, Stream& stream, const Fd& fd) {
+        for (int i = 0; i < kWrites; ++i) send_all(log, stream, fd, kBytes);
+        while (tcp_counts(fd).unacknowledged > 0) nap(1'000);
+        const sockaddr nobody{AF_UNSPEC, {}};
+        ASSERT_EQ(::connect(fd.get(), &nobody, sizeof nobody), 0);
+      },
+      [&](CallLog& log, const Fd& fd) {
+        pollfd reset{fd.get(), 0, 0};
+        ASSERT_EQ(poll(&reset, 1, -1), 1);
+        Stream stream;
+        while (stream.at() < kWrites * kBytes) take(log, stream, fd, 500);
+      });
+}
+
 TEST_F(LiveDelivery, read_readv_recvmsg_after_epoll_and_poll) {
   constexpr int kMessages = 2000;
   constexpr std::size_t kBytes = 200;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "event/sock.h"
@@ -77,14 +79,17 @@ class SocketReader {
       }
     }
     for (Index i = 0; i < events_.size(); ++i) {
-      const bool closes = at(i).kind == Kind::set_state && at(i).new_state == kTcpClose &&
-                          (at(i).sock == socket || cookie_of(events_, i) == socket);
-      if (closes && (at(i).protocol != kProtocolMptcp || makes_calls(at(i)))) {
-        moments.push_back(i);
-      }
+      const bool changes = at(i).kind == Kind::set_state &&
+                           (at(i).sock == socket || cookie_of(events_, i) == socket);
+      if (changes) moments.push_back(i);
     }
     std::sort(moments.begin(), moments.end());
     std::deque<Bytes> queue;
+    const auto end = [&] {
+      for (const Bytes& bytes : queue) ways_[bytes.way].outcome = Outcome::unknown;
+      queue.clear();
+    };
+    bool closed = false;  // and what it holds can still be read
     for (const Index i : moments) {
       const LoggedEvent& event = at(i);
       if (event.kind == Kind::tcp_probe) {
@@ -99,12 +104,14 @@ class SocketReader {
         way.outcome = way.withdrawn_harmless ? Outcome::consumed : Outcome::dropped;
         queue.erase(found);
       } else if (event.kind == Kind::set_state) {
-        for (const Bytes& bytes : queue) ways_[bytes.way].outcome = Outcome::unknown;
-        queue.clear();
+        const bool closes = event.new_state == kTcpClose;
+        if (closes ? is_ended_by_its_task(i) : closed) end();
+        closed = closes && !queue.empty();
       } else {
         copy(i, queue);
       }
     }
+    if (closed) end();
   }
 
   bool named_later(Index i, const Way& way) const {
@@ -115,7 +122,23 @@ class SocketReader {
     return false;
   }
 
-  // A worker closes an MPTCP socket that somebody still reads.
+  // A worker closes an MPTCP socket that somebody still reads; a reset may wait for a call that
+  // does something else.
+  bool is_ended_by_its_task(Index i) const {
+    const LoggedEvent& closing = at(i);
+    if (closing.protocol == kProtocolMptcp) return makes_calls(closing);
+    if (!in_task(closing)) return false;
+    for (Index j = i; j-- > 0;) {
+      if (at(j).header.pid != closing.header.pid) continue;
+      if (at(j).kind == Kind::call_exit) break;
+      if (at(j).kind == Kind::call_enter) {
+        return std::set<std::string>{"close", "close_range", "dup2",   "dup3",    "connect",
+                                     "exit",  "exit_group",  "execve", "execveat"}
+            .contains(at(j).call);
+      }
+    }
+    return true;
+  }
   bool makes_calls(const LoggedEvent& closing) const {
     return in_task(closing) &&
            std::any_of(events_.begin(), events_.end(), [&](const LoggedEvent& event) {
