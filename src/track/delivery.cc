@@ -357,12 +357,11 @@ void Delivery::state_changed(const EventHeader& header, const InetSockSetState& 
 // has it ends it, what nobody has read is freed without an event (__tcp_close()).
 bool Delivery::can_still_be_read(const EventHeader& header, const InetSockSetState& event,
                                  const Socket& socket, std::string_view comm) {
-  if (socket.bytes.empty() && socket.unplaced.empty()) return false;
+  if (socket.bytes.empty()) return false;
   if (!in_task(header)) return true;
-  const bool mptcp = event.protocol == kProtocolMptcp;
-  if (thread_kind(comm) == ThreadKind::kernel) return mptcp;
+  if (thread_kind(comm) == ThreadKind::kernel) return event.protocol == kProtocolMptcp;
   const Task& task = this->task(header);
-  return !mptcp && task.in_call && !ends_sockets(task.call);
+  return task.in_call && !ends_sockets(task.call);
 }
 
 // No event tells that the task ends it after that.

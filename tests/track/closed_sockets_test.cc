@@ -27,6 +27,16 @@ class ClosedSockets : public DeliveryScript {
     event.protocol = kTcp;
     tracker.on(header, event);
   }
+  // A socket with a segment that nobody reads.
+  void close_another(std::uint64_t number) {
+    const SockAddr other{static_cast<std::uint64_t>(kSocket) + 4096 * number};
+    const Nanoseconds time = 1000 * number;
+    stack(time, skb(10 + number), 100);
+    TcpProbe event = probe(skb(10 + number), 100);
+    event.skaddr = other;
+    tracker.on(at(time + 1), event);
+    change(at(time + 10), kTcpEstablished, kTcpClose, other);
+  }
   void read_both(Nanoseconds time) {
     enter(time);
     copy(time + 1, skb(1), 100);
@@ -112,18 +122,25 @@ TEST_F(ClosedSockets, of_which_there_are_many_the_oldest_end) {
   change(at(201), kTcpClose, kTcpClose);  // once more
   for (std::uint64_t i = 1; i <= 64; ++i) {
     EXPECT_TRUE(packets.packets.empty()) << i;
-    const SockAddr other{static_cast<std::uint64_t>(kSocket) + 4096 * i};
-    stack(1000 * i, skb(10 + i), 100);
-    TcpProbe event = probe(skb(10 + i), 100);
-    event.skaddr = other;
-    tracker.on(at(1000 * i + 1), event);
-    change(at(1000 * i + 10), kTcpEstablished, kTcpClose, other);
+    close_another(i);
   }
   EXPECT_EQ(packets.packets.size(), 2U);
   both_are(Outcome::unknown, UnknownCause::socket_closed);
 }
 
-// The connection's own end may come before what was read of it could be placed.
+// The events of its beginning were not recorded.
+TEST_F(ClosedSockets, that_another_connection_has_are_not_closed) {
+  change(at(200), kTcpEstablished, kTcpClose);
+  stack(300, skb(3), 100);
+  TcpProbe event = probe(skb(3), 100);
+  event.dport = 4001;
+  tracker.on(at(301), event);
+  both_are(Outcome::unknown, UnknownCause::socket_closed);
+  for (std::uint64_t i = 1; i <= 64; ++i) close_another(i);
+  tracker.finish();
+  EXPECT_EQ(leg(3).outcome, Outcome::open);
+}
+
 TEST_F(ClosedSockets, that_a_gap_came_before_can_be_read_too) {
   tracker.on_loss({0, 120, 130, 5});
   arrive(140, skb(3), 70);

@@ -126,8 +126,8 @@ class SocketReader {
   // does something else.
   bool is_ended_by_its_task(Index i) const {
     const LoggedEvent& closing = at(i);
-    if (closing.protocol == kProtocolMptcp) return makes_calls(closing);
     if (!in_task(closing)) return false;
+    if (closing.protocol == kProtocolMptcp && !makes_calls(closing)) return false;
     for (Index j = i; j-- > 0;) {
       if (at(j).header.pid != closing.header.pid) continue;
       if (at(j).kind == Kind::call_exit) break;
@@ -140,10 +140,9 @@ class SocketReader {
     return true;
   }
   bool makes_calls(const LoggedEvent& closing) const {
-    return in_task(closing) &&
-           std::any_of(events_.begin(), events_.end(), [&](const LoggedEvent& event) {
-             return event.kind == Kind::call_enter && event.header.pid == closing.header.pid;
-           });
+    return std::any_of(events_.begin(), events_.end(), [&](const LoggedEvent& event) {
+      return event.kind == Kind::call_enter && event.header.pid == closing.header.pid;
+    });
   }
 
   void copy(Index i, std::deque<Bytes>& queue) {
