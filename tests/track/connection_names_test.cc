@@ -270,6 +270,22 @@ TEST_F(HeldBack, or_when_its_driver_lets_go_of_it_at_once) {
   EXPECT_EQ(flow(3), kOut);
 }
 
+TEST_F(HeldBack, a_later_softirq_has_nothing_to_do_with_it) {
+  sent_by_a_call();
+  tracker.on(at(300), ConsumeSkb{clone(kFirst)});
+  tracker.on(at(301), SoftirqExit{kNetRxSoftirq});
+  next_is_sent(310);
+  EXPECT_EQ(flow(3), "");
+}
+
+TEST_F(HeldBack, a_gap_may_hide_what_it_has_to_do_with) {
+  sent_by_a_call();
+  tracker.on(at(300), ConsumeSkb{clone(kFirst)});
+  tracker.on_loss({0, 301, 309, 5});
+  next_is_sent(310);
+  EXPECT_EQ(flow(3), "");
+}
+
 TEST_F(HeldBack, what_came_meanwhile_has_nothing_to_do_with_it) {
   sent_by_a_call();
   tracker.on(at(300), ConsumeSkb{clone(kFirst)});

@@ -122,6 +122,29 @@ TEST_F(FlowStatsTest, beyond_its_limit_those_that_receivers_name_first_are_kept)
   EXPECT_EQ(few.rows()[kNoFlow].sent.packets, 1U);
 }
 
+TEST_F(FlowStatsTest, beyond_its_limit_those_whose_sender_has_told_of_others_are_known) {
+  FlowStats few(flows, nullptr, 1);
+  const FlowId sender = flows.id(connection(1));
+  const FlowId other = flows.id(connection(2));
+  told(sender, 90, few);
+  sent_to(flows.reversed(other), 100, 66, few);
+  sent_to(flows.reversed(sender), 110, 66, few);
+  few.finish();
+  EXPECT_EQ(few.rows()[sender].sent.packets, 1U);
+  EXPECT_EQ(few.rows()[kNoFlow].sent.packets, 1U);
+}
+
+// What opens a connection, and has data, has no tcp_probe.
+TEST_F(FlowStatsTest, who_reads_a_packet_tells_of_it) {
+  const FlowId reader = flows.id(connection(1));
+  Leg opener = received(reader, 100, 152, Outcome::delivered);
+  opener.stages.clear(Stage::proto);
+  opener.stages.set(Stage::copy, 110);
+  stats.packet({1, 0, &opener});
+  stats.finish();
+  EXPECT_EQ(of(reader).packets, 1U);
+}
+
 // A bridge in user space takes what the sender sends, and sends it anew: by devices of its own.
 TEST_F(FlowStatsTest, who_sends_packets_anew_has_no_part_in_their_connection) {
   constexpr DeviceId kHere{1}, kBridge{2}, kThere{3};
