@@ -21,13 +21,14 @@ class ConnectionNames : public DeliveryScript {
   void transmit(const EventHeader& header, std::uint64_t number) {
     tracker.on(header, ProbeTcpTransmit{kSocket, skb(number)});
   }
-  void send(const EventHeader& header, std::uint64_t number) {
+  void queue(const EventHeader& header, SkbAddr address, std::uint32_t len) {
     NetDevQueue event;
-    event.skbaddr = skb(number);
+    event.skbaddr = address;
     event.device = "eth0";
-    event.len = 100;
+    event.len = len;
     tracker.on(header, event);
   }
+  void send(const EventHeader& header, std::uint64_t number) { queue(header, skb(number), 100); }
   void sent(Nanoseconds time) {
     SockSendLength event;
     event.sk = kSocket;
@@ -200,12 +201,8 @@ class HeldBack : public ConnectionNames {
   static SkbAddr clone(std::uint64_t number) {
     return SkbAddr{static_cast<std::uint64_t>(skb(number)) + 0xe8};
   }
-  void queue(const EventHeader& header, std::uint64_t number) {
-    NetDevQueue event;
-    event.skbaddr = clone(number);
-    event.device = "eth0";
-    event.len = 1514;
-    tracker.on(header, event);
+  void send_clone(const EventHeader& header, std::uint64_t number) {
+    queue(header, clone(number), 1514);
   }
   void start(const EventHeader& header, std::uint64_t number) {
     NetDevStartXmit event;
@@ -217,7 +214,7 @@ class HeldBack : public ConnectionNames {
   void sent_by_a_call() {
     establish(100);
     enter(200, "sendto");
-    queue(reader(210), kFirst);
+    send_clone(reader(210), kFirst);
     start(reader(211), kFirst);
     tracker.on(reader(212), NetDevXmit{clone(kFirst), 1514, 0, "eth0"});
     sent(220);
@@ -228,9 +225,9 @@ class HeldBack : public ConnectionNames {
     tracker.on(at(time), SoftirqRaise{kTaskletSoftirq});
     tracker.on(at(time + 1), SoftirqExit{kNetRxSoftirq});
     tracker.on(at(time + 2), SoftirqEntry{kTaskletSoftirq});
-    queue(at(time + 3), kNext);
+    send_clone(at(time + 3), kNext);
     tracker.on(at(time + 4), SoftirqExit{kTaskletSoftirq});
-    queue(at(time + 5), kNext + 1);
+    send_clone(at(time + 5), kNext + 1);
     tracker.finish();
   }
 };
@@ -264,7 +261,7 @@ TEST_F(HeldBack, or_when_its_driver_lets_go_of_it_at_once) {
   establish(100);
   tracker.on(at(190), SoftirqExit{kNetRxSoftirq});
   transmit(at(200), kFirst);  // a probe tells of which connection it is, before it has left
-  queue(at(201), kFirst);
+  send_clone(at(201), kFirst);
   start(at(202), kFirst);
   next_is_sent(203);
   EXPECT_EQ(flow(3), kOut);
