@@ -109,15 +109,14 @@ void PacketTracker::on(const EventHeader& header, const SoftirqEntry& event) {
     tell_run_began(header);
 }
 void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
-  delivery_.moves_on(header);
-  small_queues_.moves_on(header.cpu);
+  moves_on(header);
   if (event.vec == kTaskletSoftirq) small_queues_.ends(header.cpu);
   if (runs_ != nullptr && event.vec == kNetRxSoftirq) [[unlikely]]
     tell_run_ended(header);
   contexts_[header.cpu].on(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
-  delivery_.moves_on(header);
+  moves_on(header);
   protocol_.processed(header, nullptr);
   if (runs_ != nullptr) [[unlikely]]
     tell_polled(header, event);
@@ -156,11 +155,12 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry
   leg.rx.datagrams = datagrams(event);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
-  delivery_.moves_on(header);
+  moves_on(header);
   const DeviceId device = devices_.id(event.device);
   traffic_.received(device, event.len);
   const LiveLeg& leg = receiver_.stack(header, event, device);
-  lets_go_of_sent(header.cpu, leg);
+  // Sent by this machine: the device that did so has let go.
+  if (leg.previous != nullptr) small_queues_.lets_go(header.cpu, leg.previous);
   if (runs_ != nullptr) [[unlikely]]
     tell_received(header, event, leg);
 }
@@ -205,8 +205,7 @@ void PacketTracker::on(const EventHeader& header, const QdiscDequeue& event) {
   sender_.dequeue(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const NetDevStartXmit& event) {
-  const LiveLeg* leg = sender_.start(header, event);
-  small_queues_.lets_go(header.cpu, leg);
+  small_queues_.lets_go(header.cpu, sender_.start(header, event));
 }
 void PacketTracker::on(const EventHeader& header, const NetDevXmit& event) {
   sender_.xmit(header, event);
@@ -333,8 +332,7 @@ bool PacketTracker::segment_dropped(EventHeader header, const KfreeSkb& event) {
 // ------------------------------------------------------------------------------ sockets
 
 void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
-  delivery_.moves_on(header);
-  small_queues_.moves_on(header.cpu);
+  moves_on(header);
   if (event.skbaddr) return delivery_.received(header, protocol_.probed(header, event), event);
   TcpProbe named = event;
   protocol_.complete(header, named);

@@ -121,9 +121,10 @@ class PacketTracker {
     contexts_[cpu].task_moves_on();
     protocol_.task_moves_on(cpu);
   }
-  // Of a packet that this machine has sent to itself, the device that sent it has let go.
-  void lets_go_of_sent(CpuId cpu, const LiveLeg& received) {
-    if (received.previous != nullptr) small_queues_.lets_go(cpu, received.previous);
+  // The stack goes on to something else.
+  void moves_on(const EventHeader& header) {
+    delivery_.moves_on(header);
+    small_queues_.moves_on(header.cpu);
   }
   bool is_taps_clone(const EventHeader& header, std::optional<std::uint64_t> location);
   [[gnu::noinline]] void is_anothers(SkbAddr address);

@@ -307,7 +307,7 @@ TEST_F(LiveDelivery, what_came_before_a_reset_is_read_behind_it) {
       "behind a reset", ends.client, ends.server,
       [&](CallLog& log, Stream& stream, const Fd& fd) {
         for (int i = 0; i < kWrites; ++i) send_all(log, stream, fd, kBytes);
-        while (tcp_counts(fd).unacknowledged > 0) nap(1'000);
+        acknowledged_counts(fd);
         const sockaddr nobody{AF_UNSPEC, {}};
         ASSERT_EQ(::connect(fd.get(), &nobody, sizeof nobody), 0);
       },

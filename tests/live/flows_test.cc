@@ -49,14 +49,6 @@ std::map<std::string, Told> flows_of(const Recording& recording) {
   return flows;
 }
 
-TcpCounts once_all_is_acknowledged(const Fd& fd) {
-  while (true) {
-    const TcpCounts counts = tcp_counts(fd);
-    if (counts.unacknowledged == 0) return counts;
-    nap(1'000);
-  }
-}
-
 class LiveFlows : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -99,8 +91,8 @@ TEST_F(LiveFlows, are_what_the_sockets_have_counted) {
   for (auto& each : threads) each.get();
   std::map<std::string, TcpCounts> counted;
   for (const Connection& connection : connections) {
-    counted[connection.request_flow] = once_all_is_acknowledged(connection.client);
-    counted[connection.answer_flow] = once_all_is_acknowledged(connection.server);
+    counted[connection.request_flow] = acknowledged_counts(connection.client);
+    counted[connection.answer_flow] = acknowledged_counts(connection.server);
   }
   recording.stop();
   std::map<std::string, Told> told = flows_of(recording);
@@ -137,7 +129,7 @@ TEST_F(LiveFlows, through_a_bridge_in_user_space_are_not_counted_twice) {
   });
   client.get();
   server.get();
-  const TcpCounts sender = once_all_is_acknowledged(connection.client);
+  const TcpCounts sender = acknowledged_counts(connection.client);
   std::uint64_t passed = 0;
   for (const ByteRange& range : bridge.stop()) passed += range.count;
   recording.stop();

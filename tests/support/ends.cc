@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "support/call_log.h"
 #include "support/run.h"
 
 namespace skbtrail::test {
@@ -119,10 +120,10 @@ Connection connect(const End& from, const End& to) {
   return made;
 }
 
-TcpCounts tcp_counts(const Fd& fd) {
-  const tcp_info info = info_of(fd);
-  return {info.tcpi_bytes_sent, info.tcpi_bytes_received, info.tcpi_total_retrans,
-          info.tcpi_unacked};
+TcpCounts acknowledged_counts(const Fd& fd) {
+  tcp_info info = info_of(fd);
+  for (; info.tcpi_unacked > 0; info = info_of(fd)) nap(1'000);
+  return {info.tcpi_bytes_sent, info.tcpi_bytes_received, info.tcpi_total_retrans};
 }
 
 bool in_order(const Connection& connection) {

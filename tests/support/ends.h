@@ -31,14 +31,14 @@ struct Connection {
 };
 Connection connect(const End& from, const End& to);
 
-// What the kernel has counted for a socket (TCP_INFO): of the stream, without headers.
+// What the kernel has counted for a socket (TCP_INFO), once all that it has sent is acknowledged:
+// of the stream, without headers.
 struct TcpCounts {
   std::uint64_t bytes_sent = 0;  // those that were sent again, too
   std::uint64_t bytes_received = 0;
   std::uint64_t retransmits = 0;
-  std::uint64_t unacknowledged = 0;  // segments
 };
-TcpCounts tcp_counts(const Fd& fd);
+TcpCounts acknowledged_counts(const Fd& fd);
 
 // Have all segments so far come once and in order? Two CPUs that send for one socket, a task and a
 // softirq, may well overtake each other.

@@ -275,6 +275,14 @@ TEST_F(HeldBack, a_later_softirq_has_nothing_to_do_with_it) {
   EXPECT_EQ(flow(3), "");
 }
 
+TEST_F(HeldBack, nor_has_a_packet_of_somebody_else) {
+  sent_by_a_call();
+  tracker.on(at(300), ConsumeSkb{clone(kFirst)});
+  stack(301, skb(3), 10);
+  next_is_sent(310);
+  EXPECT_EQ(flow(4), "");
+}
+
 TEST_F(HeldBack, a_gap_may_hide_what_it_has_to_do_with) {
   sent_by_a_call();
   tracker.on(at(300), ConsumeSkb{clone(kFirst)});
