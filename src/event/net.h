@@ -37,6 +37,14 @@ inline constexpr VlanTag vlan_tag(const NetDevRxEvent& event) {
   return event.vlan_tagged != 0 ? VlanTag::beside_data : VlanTag::none;
 }
 
+// Does no protocol of the stack get it, but only who asked for all there is, or for that protocol?
+// ETH_P_IP, ETH_P_ARP, ETH_P_IPV6 are its own; in a VLAN it may be one of them.
+inline constexpr bool is_only_for_taps(const NetDevRxEvent& event) {
+  const bool has_protocol = event.protocol != 0 && vlan_tag(event) != VlanTag::in_data;
+  return has_protocol && event.protocol != 0x0800 && event.protocol != 0x0806 &&
+         event.protocol != 0x86dd;
+}
+
 // How many datagrams it is, if those of UDP have been sent as one packet; 0: one, or not known.
 inline constexpr std::uint32_t datagrams(const NetDevRxEvent& event) {
   constexpr std::uint32_t kUdpHeader = 8;

@@ -21,6 +21,8 @@ enum class FreePlace : std::uint8_t {
   fragment_list,  // with the skb in whose list it hung
   datagram,       // by the task that has read it
   tap,            // by a packet socket, to which it was given
+  tap_read,       // by the task that has read it from a packet socket
+  no_packet,      // with or by a socket that gets no packets: unix, netlink
   split,          // by what had made many datagrams of it
 };
 
@@ -54,6 +56,11 @@ class FreePlaces {
     // packet_rcv_fanout() calls them last, and leaves its caller's address.
     for (const std::string_view tap : {"packet_rcv+", "tpacket_rcv+", "packet_rcv_fanout+"}) {
       if (name.starts_with(tap)) place = FreePlace::tap;
+    }
+    // skb_free_datagram() calls consume_skb() last, and leaves its caller's address.
+    if (name.starts_with("packet_recvmsg+")) place = FreePlace::tap_read;
+    for (const std::string_view family : {"unix_", "__unix_", "netlink_", "__netlink_"}) {
+      if (name.starts_with(family)) place = FreePlace::no_packet;
     }
     known_.emplace(location, place);
     return place;

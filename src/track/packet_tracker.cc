@@ -125,15 +125,17 @@ void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
 
 // ------------------------------------------------------------------------------ receive
 
-void PacketTracker::on(const EventHeader& header, const NapiGroReceiveEntry& event) {
-  LiveLeg& leg =
-      receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
+void PacketTracker::is_described(LiveLeg& leg, const NetDevRxEvent& event) {
   leg.rx.datagrams = datagrams(event);
+  leg.rx.only_for_taps = is_only_for_taps(event);
+}
+void PacketTracker::on(const EventHeader& header, const NapiGroReceiveEntry& event) {
+  is_described(receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event)),
+               event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroFragsEntry& event) {
-  LiveLeg& leg =
-      receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event));
-  leg.rx.datagrams = datagrams(event);
+  is_described(receiver_.gro_entry(header, event.skbaddr, event.device, event.len, vlan_tag(event)),
+               event);
 }
 void PacketTracker::on(const EventHeader& header, const NapiGroReceiveExit& event) {
   receiver_.gro_exit(header, event.ret);
@@ -145,14 +147,14 @@ void PacketTracker::on(const EventHeader& header, const NetifRx& event) {
   receiver_.left_to_backlog(header, event.skbaddr, event.device, event.len);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbEntry& event) {
-  LiveLeg& leg =
-      receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
-  leg.rx.datagrams = datagrams(event);
+  is_described(
+      receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event)),
+      event);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry& event) {
-  LiveLeg& leg =
-      receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event));
-  leg.rx.datagrams = datagrams(event);
+  is_described(
+      receiver_.handed_over(header, event.skbaddr, event.device, event.len, vlan_tag(event)),
+      event);
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   moves_on(header);
@@ -217,7 +219,9 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   sender_.sees_frees();
-  if (received && is_taps_clone(header, event.location)) return is_anothers(event.skbaddr);
+  if (received && (is_taps_clone(header, event.location) || is_not_it(*leg, event))) {
+    return is_anothers(event.skbaddr);
+  }
   const bool waited = received && leg->rx.waiting;
   if (waited && !in_task(header)) origins_.done_with_another(header.cpu);
   protocol_.processed(header, received ? leg : nullptr);
@@ -244,9 +248,12 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     // event.
     const std::string_view comm = comms_.name(header.pid);
     const bool by_task = in_task(header) && !is_softirq_thread(comm);
+    // TCP frees what is read from it without an event (tcp_recvmsg_locked(), net/ipv4/tcp.c, 5.4
+    // to 6.18).
+    const bool may_be_read = place == FreePlace::datagram || leg->flow == kNoFlow;
     if (!by_task && leg->rx.queued) {
       legs_.release_address(*leg);
-    } else if (by_task && delivery_.consumed_by_reader(header, *leg, comm)) {
+    } else if (by_task && may_be_read && delivery_.consumed_by_reader(header, *leg, comm)) {
       if (waited) protocol_.read_early(*leg);
     } else {
       legs_.close(*leg, Outcome::consumed);
@@ -259,6 +266,15 @@ bool PacketTracker::is_taps_clone(const EventHeader& header,
                                   std::optional<std::uint64_t> location) {
   if (!sender_.is_tapped(header)) return false;
   return !location || places_.at(*location) == FreePlace::tap;
+}
+
+// Who reads a packet socket frees the packet itself where nobody else took it, which has its clone
+// else. IP takes all that is IP's (deliver_ptype_list_skb(), net/core/dev.c, 5.4 to 6.18: the last
+// one gets the skb, and ip_rcv() came first); of what else there is a driver tells.
+bool PacketTracker::is_not_it(const LiveLeg& leg, const ConsumeSkb& event) {
+  if (leg.rx.delivered || leg.rx.has_data) return false;  // has let go of its address, or does now
+  const FreePlace place = place_of(event);
+  return place == FreePlace::no_packet || (place == FreePlace::tap_read && !leg.rx.only_for_taps);
 }
 
 // What is freed is no packet, and the one that had its address was freed without an event.

@@ -126,7 +126,9 @@ class PacketTracker {
     delivery_.moves_on(header);
     small_queues_.moves_on(header.cpu);
   }
+  static void is_described(LiveLeg& leg, const NetDevRxEvent& event);
   bool is_taps_clone(const EventHeader& header, std::optional<std::uint64_t> location);
+  bool is_not_it(const LiveLeg& leg, const ConsumeSkb& event);
   [[gnu::noinline]] void is_anothers(SkbAddr address);
   [[gnu::noinline]] bool was_fragment(EventHeader header, LiveLeg& leg, FreePlace place);
   FreePlace place_of(const ConsumeSkb& event) {

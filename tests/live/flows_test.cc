@@ -105,10 +105,15 @@ TEST_F(LiveFlows, are_what_the_sockets_have_counted) {
   }
 }
 
+// Acknowledgements that wait for a busy socket are freed without an event when the next one says
+// more (tcp_add_backlog(), net/ipv4/tcp_ipv4.c).
+constexpr const char* kCoalesced = "TcpExtTCPBacklogCoalesce";
+
 // Who passes frames on in user space takes them by one socket and sends them anew by another: on
 // this machine each is sent twice, and received twice.
 TEST_F(LiveFlows, through_a_bridge_in_user_space_are_not_counted_twice) {
   constexpr int kWrites = 1'500;
+  constexpr std::uint64_t kHandshake = 1;  // its answer is not known to be its client's
   const ChainEnds ends(Middle::is_silent);
   for (const End* end : {&ends.client, &ends.server}) {
     no_sack(*end);
@@ -117,6 +122,7 @@ TEST_F(LiveFlows, through_a_bridge_in_user_space_are_not_counted_twice) {
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
   Reorderer bridge(ends);
+  const std::uint64_t coalesced_before = counted(ends.client, kCoalesced);
   Recording recording;
   const Connection connection = connect(ends.client, ends.server);
   auto client = thread([&](CallLog& log) {
@@ -141,8 +147,9 @@ TEST_F(LiveFlows, through_a_bridge_in_user_space_are_not_counted_twice) {
   const Told& at_server = told[connection.answer_flow];
   EXPECT_EQ(at_server.received, passed);
   EXPECT_EQ(at_server.sent, 0U);
-  EXPECT_LE(at_client.received_packets, at_server.sent_packets);
-  EXPECT_GE(at_client.received_packets + 1, at_server.sent_packets) << "at most the handshake's";
+  const std::uint64_t coalesced = counted(ends.client, kCoalesced) - coalesced_before;
+  EXPECT_LE(at_client.received_packets + coalesced, at_server.sent_packets);
+  EXPECT_GE(at_client.received_packets + coalesced + kHandshake, at_server.sent_packets);
 }
 
 }  // namespace

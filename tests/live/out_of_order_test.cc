@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <random>
-#include <sstream>
 #include <stdexcept>
 
 #include "support/deliveries.h"
@@ -19,16 +18,8 @@
 namespace skbtrail::test {
 namespace {
 
-// tcp_collapse() of a socket in that namespace, so far.
-std::uint64_t collapsed(const std::string& space) {
-  const char* const kCounter = "TcpExtTCPRcvCollapsed";
-  std::istringstream lines(run({"ip", "netns", "exec", space, "nstat", "-asz", kCounter}).out);
-  for (std::string word; lines >> word;) {
-    std::uint64_t count = 0;
-    if (word == kCounter && lines >> count) return count;
-  }
-  throw std::runtime_error("nstat does not tell of what was collapsed");
-}
+// tcp_collapse() of a socket.
+constexpr const char* kCollapsed = "TcpExtTCPRcvCollapsed";
 
 class LiveOutOfOrder : public ::testing::Test {
  protected:
@@ -106,7 +97,7 @@ TEST_F(LiveOutOfOrder, frames_out_of_order_and_twice) {
 TEST_F(LiveOutOfOrder, frames_to_a_slow_reader_whose_socket_is_collapsed) {
   constexpr std::uint64_t kBytes = 2'000'000;
   constexpr int kReceiveBuffer = 60'000;
-  const std::uint64_t before = collapsed(ends->server.space);
+  const std::uint64_t before = counted(ends->server, kCollapsed);
   const Compared result = one_way(
       [&](CallLog& log, Stream& stream, const Fd& fd) {
         std::mt19937 random(1);
@@ -121,7 +112,7 @@ TEST_F(LiveOutOfOrder, frames_to_a_slow_reader_whose_socket_is_collapsed) {
         }
       },
       kReceiveBuffer);
-  const std::uint64_t times = collapsed(ends->server.space) - before;
+  const std::uint64_t times = counted(ends->server, kCollapsed) - before;
   std::printf("collapsed: %zu\n", std::size_t{times});
   EXPECT_GT(times, 10U);
   EXPECT_GE(static_cast<double>(result.right), 0.97 * static_cast<double>(result.packets))

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <future>
+#include <sstream>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -150,6 +151,15 @@ VethEnds::VethEnds()
 
 void no_sack(const End& end) {
   must({"ip", "netns", "exec", end.space, "sysctl", "-qw", "net.ipv4.tcp_sack=0"});
+}
+
+std::uint64_t counted(const End& end, const std::string& counter) {
+  std::istringstream lines(run({"ip", "netns", "exec", end.space, "nstat", "-asz", counter}).out);
+  for (std::string word; lines >> word;) {
+    std::uint64_t count = 0;
+    if (word == counter && lines >> count) return count;
+  }
+  throw std::runtime_error("nstat does not tell " + counter);
 }
 
 std::string offload(const End& end, const std::vector<std::string>& settings) {

@@ -56,6 +56,9 @@ void no_sack(const End& end);
 // ethtool -K of the end's device; why it could not be done, empty when it was.
 std::string offload(const End& end, const std::vector<std::string>& settings);
 
+// A counter of the end's namespace, as nstat(8) names it.
+std::uint64_t counted(const End& end, const std::string& counter);
+
 // The two ends of a veth pair.
 struct VethEnds {
   VethEnds();

@@ -274,7 +274,7 @@ constexpr std::array<std::uint64_t, 8> kPlaces{0xffffffff81000010,
                                                0xffffffff81002010,
                                                0xffffffff81003010,
                                                0xffffffff81004010,
-                                               0xffffffff80000000,
+                                               0xffffffff81006010,
                                                0,
                                                0xffffffff81005010};
 constexpr std::array<std::uint8_t, 8> kFlags{
@@ -491,7 +491,8 @@ std::string_view ScriptedKernel::kallsyms() {
          "ffffffff81002000 t skb_release_data\n"
          "ffffffff81003000 t udp_recvmsg\n"
          "ffffffff81004000 t skb_consume_udp\n"
-         "ffffffff81005000 t tcp_rcv_established\n";
+         "ffffffff81005000 t tcp_rcv_established\n"
+         "ffffffff81006000 t unix_stream_read_generic\n";
 }
 
 std::string_view ScriptedKernel::uname() {
@@ -654,9 +655,9 @@ std::uint8_t ScriptWriter::pid(Pid pid) {
 }
 
 std::uint8_t ScriptWriter::place(std::uint64_t location) {
-  constexpr std::array<std::string_view, 5> kNames{"tcp_v4_rcv+", "inet_frag_reasm_prepare+",
-                                                   "skb_release_data+", "udp_recvmsg+",
-                                                   "skb_consume_udp+"};
+  constexpr std::array<std::string_view, 6> kNames{
+      "tcp_v4_rcv+",  "inet_frag_reasm_prepare+", "skb_release_data+",
+      "udp_recvmsg+", "skb_consume_udp+",         "unix_stream_read_generic+"};
   const std::string name = symbols_.name(location);
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (name.starts_with(kNames[i])) return static_cast<std::uint8_t>(i);

@@ -358,6 +358,23 @@ TEST_F(ConnectionNames, a_segment_that_came_to_no_device_gives_its_name_to_no_ot
   for (const std::uint64_t id : {2, 3, 4}) EXPECT_EQ(flow(id), "") << id;
 }
 
+// Without an event; and before 6.3 consume_skb does not tell who frees.
+TEST_F(ConnectionNames, who_reads_does_not_free_what_came_by_tcp) {
+  establish(100);
+  transmit(at(200), 2);
+  tracker.on(at(201), NetDevQueue{{skb(2), 66, "lo"}});
+  tracker.on(at(202), NetDevStartXmit{{skb(2), 66, "lo"}});
+  tracker.on(at(203), NetifRx{{skb(2), 52, "lo"}});
+  tracker.on(at(204), NetDevXmit{skb(2), 66, 0, "lo"});
+  receive(210, skb(2), 52, "lo");
+  enter(300, "read");
+  tracker.on(reader(310), ConsumeSkb{skb(2)});
+  exit(320, 20);
+  tracker.finish();
+  EXPECT_EQ(flow(2), kOut);
+  EXPECT_EQ(leg(2).outcome, track::Outcome::consumed);
+}
+
 // Where no sock_recv_length tells of which socket it has read: before 6.3.
 TEST_F(ConnectionNames, who_reads_acknowledges_what_it_has_read) {
   stack(100, skb(1), 100);

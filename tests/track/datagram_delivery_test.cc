@@ -1,6 +1,7 @@
 // Datagrams: which one a socket announces, and which one a call has read.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 #include "track/delivery_script.h"
@@ -245,6 +246,51 @@ TEST_F(DatagramDelivery, what_netlink_is_read_of_is_no_packet) {
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
   EXPECT_EQ(tracker.delivery_counters().unmatched_copies, 0U);
   EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U);
+}
+
+// It was freed without an event, and its address is another skb's, which is read.
+class AddressesOfOthers : public DatagramDelivery {
+ protected:
+  void read_at(SkbAddr address, std::optional<std::uint64_t> place) {
+    enter(200);
+    copy(210, address, 20);
+    tracker.on(reader(211), ConsumeSkb{address, place});
+    exit(220, 20);
+    tracker.finish();
+  }
+  Outcome received() const { return packets.packets.front().last.outcome; }
+};
+
+TEST_F(AddressesOfOthers, what_a_unix_socket_is_read_of_is_no_packet) {
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 66, "eth0"});
+  read_at(skb(1), kElsewhere);
+  EXPECT_EQ(received(), Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, track::UnknownCause::address_reused);
+  EXPECT_FALSE(leg(1).stages.has(Stage::copy));
+  EXPECT_EQ(tracker.unknown_ends(), 1U);
+}
+
+TEST_F(AddressesOfOthers, what_a_packet_socket_is_read_of_is_a_clone) {
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 66, "lo"});
+  read_at(skb(1), kPacketRecvmsg);
+  EXPECT_EQ(received(), Outcome::unknown);
+}
+
+TEST_F(AddressesOfOthers, a_packet_socket_alone_gets_what_no_protocol_of_the_stack_gets) {
+  constexpr std::uint16_t kIpv4 = 0x0800, kArp = 0x0806, kIpv6 = 0x86dd, kVlan = 0x8100,
+                          kLldp = 0x88cc;
+  for (const std::uint16_t protocol : {kIpv4, kArp, kIpv6, kVlan, kLldp, std::uint16_t{0}}) {
+    packets.packets.clear();
+    NapiGroReceiveEntry entry;
+    entry.skbaddr = skb(1);
+    entry.len = 66;
+    entry.device = "eth0";
+    entry.protocol = protocol;
+    tracker.on(at(100), entry);
+    tracker.on(at(101), NetifReceiveSkb{skb(1), 66, "eth0"});
+    read_at(skb(1), kPacketRecvmsg);
+    EXPECT_EQ(received(), protocol == kLldp ? Outcome::delivered : Outcome::unknown) << protocol;
+  }
 }
 
 // Two sockets of a multicast group: the first gets a clone, the last the skb.

@@ -125,7 +125,8 @@ class DeliveryScript : public ::testing::Test, protected TrackerScript {
 
   static constexpr std::int64_t kSleeps = 1;  // TASK_INTERRUPTIBLE
   static constexpr std::uint64_t kUdpRecvmsg = 0xffffffff81003010;
-  static constexpr std::uint64_t kElsewhere = 0xffffffff81004010;
+  static constexpr std::uint64_t kElsewhere = 0xffffffff81004010;  // in a unix socket's read
+  static constexpr std::uint64_t kPacketRecvmsg = 0xffffffff81007010;
 };
 
 }  // namespace skbtrail::test

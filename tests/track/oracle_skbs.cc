@@ -364,7 +364,10 @@ class SkbFollower {
     if (event.skb) segments_.erase(*event.skb);
     Way* way = holder(event);
     const bool received = way != nullptr && way->direction == LegDirection::rx;
-    if (received && is_taps(i)) return reuse(i);
+    const bool is_no_packet = event.place.starts_with("unix_") ||
+                              event.place.starts_with("netlink_") ||
+                              event.place == "packet_recvmsg";  // a clone: IP has the packet
+    if (received && (is_taps(i) || (is_no_packet && !way->has_data()))) return reuse(i);
     Cpu* waits_on = received ? pending_on(*way) : nullptr;
     processed(i, received ? way : nullptr);
     if (way == nullptr) return;

@@ -84,7 +84,8 @@ struct TrackerScript {
       "ffffffff81003000 T udp_recvmsg\n"
       "ffffffff81004000 T unix_stream_read_generic\n"
       "ffffffff81005000 t tpacket_rcv\n"
-      "ffffffff81006000 t udp_queue_rcv_skb\n"};
+      "ffffffff81006000 t udp_queue_rcv_skb\n"
+      "ffffffff81007000 t packet_recvmsg\n"};
   track::DropReasons reasons{{{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}}};
   track::Flows flows;
   PacketRecorder packets;
