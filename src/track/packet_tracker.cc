@@ -272,7 +272,6 @@ bool PacketTracker::is_taps_clone(const EventHeader& header,
 // else. IP takes all that is IP's (deliver_ptype_list_skb(), net/core/dev.c, 5.4 to 6.18: the last
 // one gets the skb, and ip_rcv() came first); of what else there is a driver tells.
 bool PacketTracker::is_not_it(const LiveLeg& leg, const ConsumeSkb& event) {
-  if (leg.rx.delivered || leg.rx.has_data) return false;  // has let go of its address, or does now
   const FreePlace place = place_of(event);
   return place == FreePlace::no_packet || (place == FreePlace::tap_read && !leg.rx.only_for_taps);
 }

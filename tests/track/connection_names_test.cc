@@ -1,6 +1,7 @@
 // Which connection a packet is of before its socket has received anything, and when it has closed.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "track/delivery_script.h"
@@ -358,21 +359,34 @@ TEST_F(ConnectionNames, a_segment_that_came_to_no_device_gives_its_name_to_no_ot
   for (const std::uint64_t id : {2, 3, 4}) EXPECT_EQ(flow(id), "") << id;
 }
 
+// A packet sent for the connection comes over lo, and somebody reads.
+class ReadOverLo : public ConnectionNames {
+ protected:
+  void SetUp() override { establish(100); }
+  track::Outcome read(std::optional<std::uint64_t> place) {
+    transmit(at(200), 2);
+    tracker.on(at(201), NetDevQueue{{skb(2), 66, "lo"}});
+    tracker.on(at(202), NetDevStartXmit{{skb(2), 66, "lo"}});
+    tracker.on(at(203), NetifRx{{skb(2), 52, "lo"}});
+    tracker.on(at(204), NetDevXmit{skb(2), 66, 0, "lo"});
+    receive(210, skb(2), 52, "lo");
+    enter(300, "read");
+    tracker.on(reader(310), ConsumeSkb{skb(2), place});
+    exit(320, 20);
+    tracker.finish();
+    EXPECT_EQ(flow(2), kOut);
+    return leg(2).outcome;
+  }
+};
+
 // Without an event; and before 6.3 consume_skb does not tell who frees.
-TEST_F(ConnectionNames, who_reads_does_not_free_what_came_by_tcp) {
-  establish(100);
-  transmit(at(200), 2);
-  tracker.on(at(201), NetDevQueue{{skb(2), 66, "lo"}});
-  tracker.on(at(202), NetDevStartXmit{{skb(2), 66, "lo"}});
-  tracker.on(at(203), NetifRx{{skb(2), 52, "lo"}});
-  tracker.on(at(204), NetDevXmit{skb(2), 66, 0, "lo"});
-  receive(210, skb(2), 52, "lo");
-  enter(300, "read");
-  tracker.on(reader(310), ConsumeSkb{skb(2)});
-  exit(320, 20);
-  tracker.finish();
-  EXPECT_EQ(flow(2), kOut);
-  EXPECT_EQ(leg(2).outcome, track::Outcome::consumed);
+TEST_F(ReadOverLo, who_reads_does_not_free_what_came_by_tcp) {
+  EXPECT_EQ(read(std::nullopt), track::Outcome::consumed);
+}
+
+// A tunnel in the kernel sent it, and its other end is a task.
+TEST_F(ReadOverLo, but_the_datagram_that_carries_it) {
+  EXPECT_EQ(read(kUdpRecvmsg), track::Outcome::delivered);
 }
 
 // Where no sock_recv_length tells of which socket it has read: before 6.3.

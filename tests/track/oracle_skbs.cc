@@ -367,7 +367,7 @@ class SkbFollower {
     const bool is_no_packet = event.place.starts_with("unix_") ||
                               event.place.starts_with("netlink_") ||
                               event.place == "packet_recvmsg";  // a clone: IP has the packet
-    if (received && (is_taps(i) || (is_no_packet && !way->has_data()))) return reuse(i);
+    if (received && (is_taps(i) || is_no_packet)) return reuse(i);
     Cpu* waits_on = received ? pending_on(*way) : nullptr;
     processed(i, received ? way : nullptr);
     if (way == nullptr) return;
