@@ -58,13 +58,15 @@ void ByteQueue::clear() {
   away_.reset();
   overtaken_ = 0;
   taken_.clear();
+  gone_.clear();
+  next_gone_ = 0;
 }
 
 void ByteQueue::begin_anew() {
   clear();
   order_ = {};
   bare_answer_ = ranges_ = 0;
-  read_unseen_ = collapsed_ = false;
+  read_unseen_ = announces_ = collapsed_ = false;
 }
 
 void ByteQueue::erase(const LiveLeg& leg) {
@@ -91,6 +93,7 @@ void ByteQueue::withdraw(std::size_t at) {
 }
 
 void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
+  announces_ = true;
   if (order_.announced == Announced::some) return;
   const std::size_t size = items_.size();
   const std::size_t nearest = size - std::min(size, coalesced + 1);
@@ -219,6 +222,15 @@ bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
   return true;
 }
 
+// A copy names a skb that is no packet's, and that no guess took for read: a new one.
+void ByteQueue::sees_head(SkbAddr skb, bool is_packets) {
+  if (std::exchange(head_, skb) == skb || is_packets) return;
+  const bool order_is_known = announces_ && aligned_ && !read_unseen_;
+  if (order_is_known && std::find(gone_.begin(), gone_.end(), skb) == gone_.end()) {
+    collapsed_ = true;
+  }
+}
+
 // What cannot be next is named: so it is another's, unless the last one that could not be was as
 // far away.
 bool ByteQueue::is_anothers(SkbAddr skb, const QueuedBytes& named) {
@@ -260,6 +272,7 @@ void ByteQueue::settle() {
 
 std::uint64_t ByteQueue::copy(SkbAddr skb, LiveLeg* leg, std::uint64_t bytes,
                               std::vector<LiveLeg*>& read) {
+  sees_head(skb, leg != nullptr);
   // An address is another's when what had it was coalesced, and freed.
   if (leg != nullptr) std::erase_if(taken_, [skb](const Taken& taken) { return taken.skb == skb; });
   if (skb != anothers_) [[likely]] {  // else the last copy goes on
@@ -496,11 +509,18 @@ void ByteQueue::has_been_read(std::size_t at, std::vector<LiveLeg*>& read) {
   items_.erase(at);
   LiveLeg* leg = gone.leg.get();
   if (leg == nullptr) return;
+  remember_gone(leg->skbaddr);
   leg->infer();
   read.push_back(leg);
 }
 
+void ByteQueue::remember_gone(SkbAddr skb) {
+  if (gone_.size() < kMaxTaken) return gone_.push_back(skb);
+  gone_[next_gone_++ % kMaxTaken] = skb;
+}
+
 void ByteQueue::remember_taken(const LiveLeg& leg, const QueuedBytes& bytes) {
+  remember_gone(leg.skbaddr);
   if (taken_.size() == kMaxTaken) taken_.erase(taken_.begin());
   taken_.push_back({leg.skbaddr, bytes});
 }

@@ -17,7 +17,8 @@
 //   which may have those of what had been coalesced. But how much has been read is known: a packet
 //   that came in its place is next when that is as much as came before it, or less by what came too
 //   early. What cannot be next was not named: the copy is of what is first. Where that has been
-//   seen, what came too early explains nothing, either. Two names in a row that are away from it by
+//   seen, or a copy names a skb that never came, what came too early explains nothing, either. Two
+//   names in a row that are away from it by
 //   the same amount are believed: then that amount was not known to be read. So is each where bytes
 //   leave without an event.
 // - Segments are coalesced whole: a skb that is named for the first time has all its bytes, unless
@@ -164,6 +165,7 @@ class ByteQueue {
   std::uint64_t position() const { return received_ - unread_; }
   bool may_be_next(const QueuedBytes& queued) const;
   bool is_next(const QueuedBytes& queued) const;
+  void sees_head(SkbAddr skb, bool is_packets);
   bool is_anothers(SkbAddr skb, const QueuedBytes& named);
   void begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read);
   void settle();
@@ -181,6 +183,7 @@ class ByteQueue {
   bool nothing_is_early() const;
   void has_been_read(std::size_t at, std::vector<LiveLeg*>& read);
   void withdraw(std::size_t at);
+  void remember_gone(SkbAddr skb);
   void remember_taken(const LiveLeg& leg, const QueuedBytes& bytes);
   void return_taken(SkbAddr skb, std::vector<LiveLeg*>& read);
 
@@ -191,7 +194,9 @@ class ByteQueue {
   bool unsettled_ = false;  // the order of items_ is a guess
   bool aligned_ = false;
   bool read_unseen_ = false;
+  bool announces_ = false;
   bool collapsed_ = false;   // addresses have been another's
+  SkbAddr head_{};           // the last copy named it
   SkbAddr anothers_{};       // the last copy named it, which was another's
   std::uint64_t early_ = 0;  // at most so many bytes came before others that are read first
   std::optional<std::uint64_t> away_;  // by how much the last name was not next
@@ -200,6 +205,8 @@ class ByteQueue {
   std::uint32_t ranges_ = 0;           // in the last answer
   std::uint32_t last_range_ = 0;
   std::vector<Taken> taken_;
+  std::vector<SkbAddr> gone_;  // taken for read by a guess, last
+  std::size_t next_gone_ = 0;
 };
 
 }  // namespace skbtrail::track

@@ -90,20 +90,44 @@ TEST_F(CollapsedBytes, one_that_is_named_behind_its_first_bytes_is_another_out_o
 }
 
 // Until an address has been another's, 2 may have been read after 4.
+TEST_F(CollapsedBytes, what_came_too_early_explains_what_is_named_out_of_turn) {
+  arrive_with_2_early(6);
+  EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
+  EXPECT_THAT(copy(4, 100), ElementsAre(3, 4));
+}
+
 TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_addresses_were_of_others) {
-  for (const bool is_known : {false, true}) {
+  for (const std::size_t named : {std::size_t{6}, kUnknown}) {
     begin_anew();
     SetUp();
     arrive_with_2_early(6);
-    EXPECT_THAT(copy(is_known ? 6 : kUnknown, 100), ElementsAre(0));
-    EXPECT_THAT(copy(kUnknown, 200), ElementsAre(1, 2));
-    if (is_known) {
-      EXPECT_THAT(copy(4, 100), ElementsAre(3));
-      EXPECT_THAT(copy(4, 100), ElementsAre(4));
-    } else {
-      EXPECT_THAT(copy(4, 100), ElementsAre(3, 4));
-    }
+    EXPECT_THAT(copy(named, 300), ElementsAre(0, 1, 2));
+    EXPECT_THAT(copy(4, 100), ElementsAre(3));
+    EXPECT_THAT(copy(4, 100), ElementsAre(4));
   }
+}
+
+// 3 had been taken for coalesced with 1, as 2 was: that it is named behind it tells nothing.
+TEST_F(CollapsedBytes, one_that_a_guess_took_for_read_is_no_new_one) {
+  in_place(0, 100);
+  early(3, 100);
+  in_place(1, 100);
+  in_place(2, 100);
+  EXPECT_THAT(copy(0, 100), ElementsAre(0));
+  EXPECT_THAT(copy(1, 200), ElementsAre(1, 3));
+  EXPECT_THAT(copy(3, 100), ElementsAre(2));
+  in_place(4, 100);
+  early(6, 100);
+  for (const std::size_t i : {5, 7, 8}) in_place(i, 100);
+  EXPECT_THAT(copy(4, 300), ElementsAre(4, 5, 6));
+  EXPECT_THAT(copy(8, 100), ElementsAre(7, 8));
+}
+
+// Before 6.3: any of those that are here may be next.
+TEST_F(CollapsedBytes, a_new_one_tells_nothing_where_no_segment_is_announced) {
+  for (std::size_t i = 0; i < 5; ++i) early(i, 100);
+  EXPECT_THAT(copy(kUnknown, 100), ElementsAre(0));
+  EXPECT_THAT(copy(3, 100), ElementsAre(3));
 }
 
 // What is read after the first that is where it should be came behind it.
