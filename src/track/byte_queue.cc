@@ -225,10 +225,8 @@ bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
 // A copy names a skb that is no packet's, and that no guess took for read: a new one.
 void ByteQueue::sees_head(SkbAddr skb, bool is_packets) {
   if (std::exchange(head_, skb) == skb || is_packets) return;
-  const bool order_is_known = announces_ && aligned_ && !read_unseen_;
-  if (order_is_known && std::find(gone_.begin(), gone_.end(), skb) == gone_.end()) {
-    collapsed_ = true;
-  }
+  const bool was_guessed = std::find(gone_.begin(), gone_.end(), skb) != gone_.end();
+  if (announces_ && !was_guessed) collapsed_ = true;
 }
 
 // What cannot be next is named: so it is another's, unless the last one that could not be was as

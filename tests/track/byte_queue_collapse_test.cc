@@ -17,6 +17,14 @@ struct CollapsedBytes : ByteQueueScript {
     queue.begin_here();
     leg(kUnknown).rx.delivered = true;
   }
+  void guess_that_3_is_read_before_2() {
+    in_place(0, 100);
+    early(3, 100);
+    in_place(1, 100);
+    in_place(2, 100);
+    EXPECT_THAT(copy(0, 100), ElementsAre(0));
+    EXPECT_THAT(copy(1, 200), ElementsAre(1, 3));
+  }
   // 0 and 1, which 2 had overtaken, and so many from 3 on.
   void arrive_with_2_early(std::size_t last = 2) {
     in_place(0, 100);
@@ -109,12 +117,7 @@ TEST_F(CollapsedBytes, what_came_too_early_explains_nothing_once_addresses_were_
 
 // 3 had been taken for coalesced with 1, as 2 was: that it is named behind it tells nothing.
 TEST_F(CollapsedBytes, one_that_a_guess_took_for_read_is_no_new_one) {
-  in_place(0, 100);
-  early(3, 100);
-  in_place(1, 100);
-  in_place(2, 100);
-  EXPECT_THAT(copy(0, 100), ElementsAre(0));
-  EXPECT_THAT(copy(1, 200), ElementsAre(1, 3));
+  guess_that_3_is_read_before_2();
   EXPECT_THAT(copy(3, 100), ElementsAre(2));
   in_place(4, 100);
   early(6, 100);
@@ -123,8 +126,22 @@ TEST_F(CollapsedBytes, one_that_a_guess_took_for_read_is_no_new_one) {
   EXPECT_THAT(copy(8, 100), ElementsAre(7, 8));
 }
 
+TEST_F(CollapsedBytes, behind_a_gap_it_is) {
+  guess_that_3_is_read_before_2();
+  queue.clear();
+  queue.begin_here();
+  in_place(4, 100);
+  early(6, 100);
+  for (const std::size_t i : {5, 7, 8}) in_place(i, 100);
+  EXPECT_THAT(copy(3, 300), ElementsAre(4, 5, 6));
+  EXPECT_THAT(copy(8, 100), ElementsAre(7));
+}
+
 // Before 6.3: any of those that are here may be next.
 TEST_F(CollapsedBytes, a_new_one_tells_nothing_where_no_segment_is_announced) {
+  in_place(0, 100);
+  begin_anew();
+  SetUp();
   for (std::size_t i = 0; i < 5; ++i) early(i, 100);
   EXPECT_THAT(copy(kUnknown, 100), ElementsAre(0));
   EXPECT_THAT(copy(3, 100), ElementsAre(3));
