@@ -75,6 +75,26 @@ void ByteQueue::erase(const LiveLeg& leg) {
   }
 }
 
+LiveLeg* ByteQueue::prune(const LiveLeg* named, std::size_t newest) {
+  const auto may_wait = [](const QueuedBytes& queued) {
+    return queued.place == Place::not_known || queued.place == Place::waits;
+  };
+  const std::size_t size = items_.size();
+  const std::size_t its = named == nullptr ? size : find(*named, size);
+  std::size_t at = its;
+  if (its == size || !may_wait(items_.at(its))) {
+    at = size - std::min(size, newest);
+    while (at > 0 && !may_wait(items_.at(at - 1))) --at;
+    const bool was_guessed = its < size && items_.at(its).place == Place::early;
+    if (at == 0 && !was_guessed) return nullptr;
+    at = at > 0 ? at - 1 : its;
+  }
+  LiveLeg* leg = items_.at(at).leg.get();
+  withdraw(at);
+  if (leg != nullptr && leg != named) leg->infer();
+  return leg;
+}
+
 void ByteQueue::pop() {
   unread_ -= std::min<std::uint64_t>(unread_, items_.front().bytes);
   items_.pop();

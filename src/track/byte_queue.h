@@ -120,6 +120,10 @@ class ByteQueue {
   void pop();
   // It was dropped.
   void erase(const LiveLeg& leg);
+  // One that waits was thrown away to make room for those that came last, so many: the last in the
+  // stream, as far as its order is known, unless an address that may have been another's since
+  // names it. Returns it; null when none is known.
+  LiveLeg* prune(const LiveLeg* named, std::size_t newest);
   // Something was lost: as at the beginning, but for what is known of the socket.
   void clear();
   void begin_anew();  // for another socket

@@ -20,6 +20,7 @@ class DropReasons {
       if (name == "CONSUMED" || name == "TCP_OFOMERGE" || name == "TCP_OLD_DATA") {
         harmless_.insert(number);
       }
+      if (name == "TCP_OFO_QUEUE_PRUNE") pruned_ = number;
     }
   }
 
@@ -38,11 +39,14 @@ class DropReasons {
   bool is_drop(std::optional<std::uint32_t> reason) const {
     return !reason || !harmless_.contains(*reason);
   }
+  // A segment that came too early had to make room (tcp_prune_ofo_queue()).
+  bool is_pruned(std::optional<std::uint32_t> reason) const { return reason && *reason == pruned_; }
 
  private:
   std::map<std::int64_t, std::string> names_;
   std::set<std::int64_t> harmless_;
   std::int64_t unspecified_ = -1;
+  std::int64_t pruned_ = -1;
 };
 
 }  // namespace skbtrail::track

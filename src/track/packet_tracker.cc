@@ -295,6 +295,8 @@ bool PacketTracker::was_fragment(EventHeader header, LiveLeg& leg, FreePlace pla
 void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   if (delivery_.next_is_part(header) && reasons_.is_drop(event.reason)) [[unlikely]]
     return part_dropped(header, event);
+  if (reasons_.is_pruned(event.reason)) [[unlikely]]
+    return pruned(header, event);
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   if (received && is_taps_clone(header, event.location)) return is_anothers(event.skbaddr);
@@ -328,6 +330,19 @@ void PacketTracker::part_dropped(EventHeader header, const KfreeSkb& event) {
   if (packet == nullptr) return;
   packet->reason = event.reason;
   packet->location = event.location;
+}
+
+// Of another packet than what the CPU is at.
+void PacketTracker::pruned(EventHeader header, const KfreeSkb& event) {
+  LiveLeg* leg = delivery_.pruned(header, legs_.find(event.skbaddr).leg);
+  if (leg == nullptr) {
+    ++unknown_ends_;
+    return;
+  }
+  leg->freed = header.time;
+  leg->reason = event.reason;
+  leg->location = event.location;
+  legs_.close(*leg, Outcome::dropped);
 }
 
 // A segment without data, by the socket that had it. One at its address that another socket drops

@@ -59,8 +59,10 @@ class LiveOutOfOrder : public ::testing::Test {
       if (i > 0 && passed[i].first < passed[i - 1].first) ++late;
     }
     EXPECT_GT(late, seen.size() / 20) << "the middle spoils the order";
-    // What the socket had no room for comes again: else bytes are missing.
+    // What the socket had no room for comes again: else bytes are missing. So does what it had
+    // already, if it then throws that away.
     for (std::size_t i = seen.size(); i-- > 0;) {
+      if (seen[i].outcome == "consumed") passed[i].count = 0;
       if (seen[i].outcome != "dropped") continue;
       seen.erase(seen.begin() + static_cast<std::ptrdiff_t>(i));
       passed.erase(passed.begin() + static_cast<std::ptrdiff_t>(i));

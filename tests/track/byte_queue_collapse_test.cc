@@ -282,5 +282,80 @@ TEST_F(CollapsedBytes, where_bytes_leave_unseen_one_that_had_been_taken_is_belie
   EXPECT_THAT(copy(5, 50), IsEmpty());
 }
 
+// Of what waits the last must make room for what came last.
+struct PrunedBytes : CollapsedBytes {
+  // 1 and 2 wait for 0, which comes now.
+  void wait_for_0() {
+    early(1, 100);
+    early(2, 50);
+    early(0, 30);
+  }
+  std::size_t prune(const LiveLeg* named = nullptr, std::size_t newest = 1) {
+    const LiveLeg* pruned = queue.prune(named, newest);
+    for (std::size_t i = 0; i < 9; ++i) {
+      if (pruned == &leg(i)) return i;
+    }
+    return kNone;
+  }
+  static constexpr std::size_t kNone = 77;
+};
+
+TEST_F(PrunedBytes, are_the_last_that_wait) {
+  wait_for_0();
+  EXPECT_EQ(prune(), 2U);
+  EXPECT_FALSE(exact(2));
+  EXPECT_EQ(queue.bytes(), 130U);
+  EXPECT_EQ(prune(), 1U);
+  EXPECT_EQ(prune(), kNone);
+  queue.announce(leg(0), 0);
+  EXPECT_THAT(copy(0, 30), ElementsAre(0));
+  EXPECT_EQ(queue.bytes(), 0U);
+}
+
+TEST_F(PrunedBytes, are_those_that_are_named) {
+  wait_for_0();
+  EXPECT_EQ(prune(&leg(1)), 1U);
+  EXPECT_TRUE(exact(1));
+  EXPECT_EQ(prune(&leg(1)), 2U) << "it is not there any more";
+}
+
+// Its address has become another's.
+TEST_F(PrunedBytes, are_not_one_that_came_in_its_place) {
+  in_place(3, 100);
+  wait_for_0();
+  EXPECT_EQ(prune(&leg(3)), 2U);
+}
+
+TEST_F(PrunedBytes, are_not_what_they_make_room_for) {
+  early(1, 100);
+  early(2, 50);
+  early(3, 30);
+  EXPECT_EQ(prune(nullptr, 2), 1U);
+  EXPECT_EQ(prune(nullptr, 2), kNone);
+  EXPECT_EQ(prune(nullptr, 3), kNone);
+}
+
+// What was taken to wait no more does.
+TEST_F(PrunedBytes, may_have_been_taken_to_wait_no_more) {
+  arrive_with_2_early();
+  in_place(3, 100);
+  EXPECT_EQ(prune(), kNone);
+  EXPECT_EQ(prune(&leg(3)), kNone);
+  EXPECT_EQ(prune(&leg(2)), 2U);
+  early(5, 100);
+  early(4, 100);
+  EXPECT_EQ(prune(&leg(2)), 5U);
+}
+
+// Those that are known to wait, too: 4 waits for another than 2.
+TEST_F(PrunedBytes, may_be_known_to_wait) {
+  in_place(0, 100, 0);
+  early(2, 100, 1);
+  early(4, 100, 2);
+  in_place(1, 100, 1);
+  early(6, 100, 2);
+  EXPECT_EQ(prune(), 4U);
+}
+
 }  // namespace
 }  // namespace skbtrail::track

@@ -334,6 +334,83 @@ TEST_F(PacketDelivery, a_softirq_may_come_between_a_tasks_segment_and_its_socket
   EXPECT_FALSE(leg(2).stages.has(Stage::ready));
 }
 
+// The socket has no room for what comes, and throws away what waits for it.
+class PrunedPackets : public DeliveryScript {
+ protected:
+  static constexpr std::uint32_t kPruned = 8;
+  void SetUp() override { arrive_unannounced(100, skb(1), 1448); }
+  void prune(const EventHeader& header, SkbAddr address) {
+    KfreeSkb event;
+    event.skbaddr = address;
+    event.reason = kPruned;
+    event.protocol = 0x0800;
+    tracker.on(header, event);
+  }
+  // Where the next copy is of the packet that has just come.
+  void is_thrown_away(std::uint64_t id, Confidence confidence) {
+    EXPECT_EQ(leg(id).outcome, Outcome::dropped);
+    EXPECT_EQ(leg(id).reason, kPruned);
+    EXPECT_EQ(leg(id).confidence, confidence);
+    EXPECT_EQ(tracker.unknown_ends(), 0U);
+  }
+};
+
+TEST_F(PrunedPackets, are_those_of_the_socket) {
+  arrive_unannounced(200, skb(2), 100);
+  prune(at(202), skb(1));
+  tracker.on(at(203), ready(kTcp));
+  is_thrown_away(1, Confidence::exact);
+  EXPECT_EQ(leg(1).freed, 202U);
+  read(300, skb(2), 100);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+}
+
+// tcp_collapse() has copied them: the address is a new one's, or another packet's.
+TEST_F(PrunedPackets, may_have_been_collapsed) {
+  arrive_unannounced(200, skb(2), 100);
+  prune(at(202), skb(9));
+  is_thrown_away(1, Confidence::inferred);
+  prune(at(203), skb(9));
+  EXPECT_EQ(tracker.unknown_ends(), 1U) << "nothing waits";
+}
+
+TEST_F(PrunedPackets, are_none_that_another_socket_has) {
+  TcpProbe other = probe(skb(2), 100);
+  other.skaddr = SockAddr{static_cast<std::uint64_t>(kSocket) + 4096};
+  stack(200, skb(2), 100);
+  tracker.on(at(201), other);
+  prune(at(202), skb(1));
+  EXPECT_EQ(tracker.unknown_ends(), 1U);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::open);
+}
+
+// A tcp_probe was lost: but the address is its own.
+TEST_F(PrunedPackets, are_known_by_their_address_alone) {
+  tracker.on(at(150), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  prune(at(202), skb(1));
+  is_thrown_away(1, Confidence::exact);
+}
+
+TEST_F(PrunedPackets, are_none_whose_end_tells_nothing) {
+  tracker.on(at(150), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  stack(200, skb(2), 100);
+  prune(at(202), skb(2));
+  prune(at(203), skb(9));
+  EXPECT_EQ(tracker.unknown_ends(), 2U);
+}
+
+// What has come are three that waited in the socket's backlog.
+TEST_F(PrunedPackets, are_none_of_those_that_come) {
+  enter(150);
+  stack(200, skb(2), 1448);
+  stack(201, skb(3), 1448);
+  stack(202, skb(4), 104);
+  tracker.on(reader(210), probe(skb(2), 1448 + 1448 + 104));
+  prune(reader(211), skb(9));
+  is_thrown_away(1, Confidence::inferred);
+}
+
 // Of other ports, so the socket is another one, and forgets what it had: that very packet. Its slot
 // is the next packet's.
 TEST_F(PacketDelivery, a_packet_that_its_own_socket_forgets_is_not_acked_later) {

@@ -86,7 +86,8 @@ struct TrackerScript {
       "ffffffff81005000 t tpacket_rcv\n"
       "ffffffff81006000 t udp_queue_rcv_skb\n"
       "ffffffff81007000 t packet_recvmsg\n"};
-  track::DropReasons reasons{{{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}}};
+  track::DropReasons reasons{
+      {{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}, {8, "TCP_OFO_QUEUE_PRUNE"}}};
   track::Flows flows;
   PacketRecorder packets;
   LegRecorder legs;
