@@ -326,12 +326,10 @@ void Delivery::withdrawn(const EventHeader& header, const LiveLeg& leg) {
 }
 
 // To make room for what was probed last (tcp_prune_ofo_queue(), net/ipv4/tcp_input.c, 5.4 to 6.18).
-LiveLeg* Delivery::pruned(const EventHeader& header, LiveLeg* named) {
+LiveLeg* Delivery::pruned(const EventHeader& header, const LiveLeg* named) {
   const Cpu& cpu = this->cpu(header.cpu);
   std::uint64_t key = cpu.answer[level(header)].socket;
-  if (named != nullptr && !named->rx.has_data) named = nullptr;
-  if (named != nullptr && key == 0) key = named->rx.socket;
-  if (named != nullptr && named->rx.socket != key) named = nullptr;
+  if (key == 0 && named != nullptr) key = named->rx.socket;
   Socket* socket = sockets_.find(key);
   if (socket == nullptr) return nullptr;
   return socket->bytes.prune(named, 1 + cpu.coalesced[level(header)].size());

@@ -84,7 +84,7 @@ class Delivery {
   void withdrawn(const EventHeader& header, const LiveLeg& leg);
   // A segment that waited in the socket of the last tcp_probe was thrown away; `named` has the
   // address of its skb, if that has not become another's. Returns it; null when none is known.
-  LiveLeg* pruned(const EventHeader& header, LiveLeg* named);
+  LiveLeg* pruned(const EventHeader& header, const LiveLeg* named);
   // The segment without data at that address that was the last to go to its socket here; null when
   // it was another.
   LiveLeg* last_acked(const EventHeader& header, SkbAddr address);
