@@ -18,9 +18,8 @@
 //   that came in its place is next when that is as much as came before it, or less by what came too
 //   early. What cannot be next was not named: the copy is of what is first. Where that has been
 //   seen, or a copy names a skb that never came, what came too early explains nothing, either. Two
-//   names in a row that are away from it by
-//   the same amount are believed: then that amount was not known to be read. So is each where bytes
-//   leave without an event.
+//   names in a row that are away from it by the same amount are believed: then that amount was not
+//   known to be read. So is each where bytes leave without an event.
 // - Segments are coalesced whole: a skb that is named for the first time has all its bytes, unless
 //   some were taken without a copy. Where some had been taken for another's, those were of one that
 //   had been coalesced.

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "track/context.h"
+#include "track/tcp_headers.h"
 #include "track/thread_kind.h"
 
 namespace skbtrail::track {
@@ -334,7 +335,10 @@ void PacketTracker::part_dropped(EventHeader header, const KfreeSkb& event) {
 
 // Of another packet than what the CPU is at.
 void PacketTracker::pruned(EventHeader header, const KfreeSkb& event) {
-  LiveLeg* leg = delivery_.pruned(header, legs_.find(event.skbaddr).leg);
+  LiveLeg* leg = legs_.find(event.skbaddr).leg;
+  // Its socket has another packet in its place: before 6.12 tcp_probe names no skb.
+  const bool is_unplaced = leg != nullptr && leg->rx.waiting && leg->rx.stack_len > kMostTcpHeaders;
+  if (!is_unplaced) leg = delivery_.pruned(header, leg);
   if (leg == nullptr) {
     ++unknown_ends_;
     return;

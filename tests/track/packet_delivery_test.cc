@@ -394,10 +394,26 @@ TEST_F(PrunedPackets, are_known_by_their_address_alone) {
 
 TEST_F(PrunedPackets, are_none_whose_end_tells_nothing) {
   tracker.on(at(150), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
-  stack(200, skb(2), 100);
+  stack(200, skb(2), 0);
   prune(at(202), skb(2));
   prune(at(203), skb(9));
   EXPECT_EQ(tracker.unknown_ends(), 2U);
+}
+
+// Before 6.12 tcp_probe names no skb, and may have been taken for another's.
+TEST_F(PrunedPackets, may_be_one_that_no_tcp_probe_fits) {
+  stack(150, skb(2), 1448);
+  arrive_unannounced(200, skb(3), 100);
+  prune(at(202), skb(2));
+  EXPECT_EQ(leg(2).outcome, Outcome::dropped);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+}
+
+TEST_F(PrunedPackets, are_none_without_data) {
+  stack(150, skb(2), 0);
+  arrive_unannounced(200, skb(3), 100);
+  prune(at(202), skb(2));
+  is_thrown_away(1, Confidence::inferred);
 }
 
 // What has come are three that waited in the socket's backlog.
