@@ -71,8 +71,23 @@ void ByteQueue::begin_anew() {
 
 void ByteQueue::erase(const LiveLeg& leg) {
   for (std::size_t i = items_.size(); i-- > 0;) {
-    if (items_.at(i).leg.get() == &leg) return withdraw(i);
+    if (items_.at(i).leg.get() != &leg) continue;
+    if (items_.at(i).since + 1 == overtaken_) wait_again();
+    return withdraw(i);
   }
+}
+
+// The one that was announced last is thrown away, as one for which there is no room is right behind
+// its sk_data_ready (tcp_data_queue(), net/ipv4/tcp_input.c, 5.4 to 6.18): what it overtook waits
+// for what will come in its stead.
+void ByteQueue::wait_again() {
+  for (QueuedBytes& queued : items_) {
+    const bool is_overtaken = queued.place == Place::early || queued.place == Place::waits;
+    if (!is_overtaken || queued.follows != overtaken_) continue;
+    early_ -= std::min<std::uint64_t>(early_, queued.arrived);
+    queued.place = Place::not_known;
+  }
+  overtaken_ = 0;
 }
 
 LiveLeg* ByteQueue::prune(const LiveLeg* named, std::size_t newest) {

@@ -173,6 +173,7 @@ class ByteQueue {
   void begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read);
   void settle();
   void still_wait(std::uint32_t gone);
+  void wait_again();
   std::uint64_t take(std::uint64_t bytes, bool by_copy, std::vector<LiveLeg*>& read);
   void name(LiveLeg& leg, std::vector<LiveLeg*>& read);
   void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);

@@ -357,5 +357,33 @@ TEST_F(PrunedBytes, may_be_known_to_wait) {
   EXPECT_EQ(prune(), 4U);
 }
 
+// There is no room for 1, which is announced all the same: 3 comes in its stead.
+TEST_F(PrunedBytes, what_overtook_others_and_is_thrown_away_has_not) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  queue.erase(leg(1));
+  in_place(3, 100);
+  EXPECT_THAT(copy(0, 200), ElementsAre(0, 3));
+  in_place(4, 100);
+  in_place(5, 100);
+  EXPECT_THAT(copy(5, 100), ElementsAre(2)) << "one only had come too early";
+}
+
+TEST_F(PrunedBytes, what_is_thrown_away_behind_that_changes_nothing) {
+  in_place(0, 100);
+  early(2, 100);
+  in_place(1, 100);
+  in_place(3, 100);
+  queue.erase(leg(3));
+  EXPECT_THAT(copy(0, 300), ElementsAre(0, 1, 2));
+  in_place(4, 100);
+  early(6, 100);
+  in_place(5, 100);
+  early(7, 100);
+  queue.erase(leg(7));
+  EXPECT_THAT(copy(4, 300), ElementsAre(4, 5, 6));
+}
+
 }  // namespace
 }  // namespace skbtrail::track
