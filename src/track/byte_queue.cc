@@ -83,9 +83,7 @@ void ByteQueue::erase(const LiveLeg& leg) {
 void ByteQueue::wait_again() {
   for (QueuedBytes& queued : items_) {
     const bool is_overtaken = queued.place == Place::early || queued.place == Place::waits;
-    if (!is_overtaken || queued.follows != overtaken_) continue;
-    early_ -= std::min<std::uint64_t>(early_, queued.arrived);
-    queued.place = Place::not_known;
+    if (is_overtaken && queued.follows == overtaken_) queued.place = Place::not_known;
   }
   overtaken_ = 0;
 }

@@ -370,6 +370,16 @@ TEST_F(PrunedBytes, what_overtook_others_and_is_thrown_away_has_not) {
   EXPECT_THAT(copy(5, 100), ElementsAre(2)) << "one only had come too early";
 }
 
+TEST_F(PrunedBytes, what_had_overtaken_others_before_has) {
+  arrive_with_2_early();
+  early(4, 100);
+  in_place(3, 100);
+  queue.erase(leg(3));
+  in_place(5, 100);
+  EXPECT_THAT(copy(0, 400), ElementsAre(0, 1, 2, 5));
+  EXPECT_THAT(copy(4, 100), ElementsAre(4));
+}
+
 TEST_F(PrunedBytes, what_is_thrown_away_behind_that_changes_nothing) {
   in_place(0, 100);
   early(2, 100);
