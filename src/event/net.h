@@ -30,6 +30,11 @@ struct NetDevRxEvent : NetDevEvent {
                                       field("gso_size", &NetDevRxEvent::gso_size)});
 };
 
+// skb->protocol (include/uapi/linux/if_ether.h).
+inline constexpr std::uint16_t kProtocolIpv4 = 0x0800;
+inline constexpr std::uint16_t kProtocolArp = 0x0806;
+inline constexpr std::uint16_t kProtocolIpv6 = 0x86dd;
+
 enum class VlanTag : std::uint8_t { none, in_data, beside_data };
 // ETH_P_8021Q, ETH_P_8021AD (include/uapi/linux/if_ether.h).
 inline constexpr VlanTag vlan_tag(const NetDevRxEvent& event) {
@@ -38,19 +43,19 @@ inline constexpr VlanTag vlan_tag(const NetDevRxEvent& event) {
 }
 
 // Does no protocol of the stack get it, but only who asked for all there is, or for that protocol?
-// ETH_P_IP, ETH_P_ARP, ETH_P_IPV6 are its own; in a VLAN it may be one of them.
+// A VLAN's may be of any.
 inline constexpr bool is_only_for_taps(const NetDevRxEvent& event) {
   const bool has_protocol = event.protocol != 0 && vlan_tag(event) != VlanTag::in_data;
-  return has_protocol && event.protocol != 0x0800 && event.protocol != 0x0806 &&
-         event.protocol != 0x86dd;
+  return has_protocol && event.protocol != kProtocolIpv4 && event.protocol != kProtocolArp &&
+         event.protocol != kProtocolIpv6;
 }
 
 // How many datagrams it is, if those of UDP have been sent as one packet; 0: one, or not known.
 inline constexpr std::uint32_t datagrams(const NetDevRxEvent& event) {
   constexpr std::uint32_t kUdpHeader = 8;
-  const bool is_ipv6 = event.protocol == 0x86dd;  // ETH_P_IPV6
+  const bool is_ipv6 = event.protocol == kProtocolIpv6;
   const std::uint32_t headers = (is_ipv6 ? 40 : 20) + kUdpHeader;
-  const bool is_ip = is_ipv6 || event.protocol == 0x0800;
+  const bool is_ip = is_ipv6 || event.protocol == kProtocolIpv4;
   if (event.gso_size == 0 || !is_ip || event.len <= headers) return 0;
   return (event.len - headers + event.gso_size - 1) / event.gso_size;
 }

@@ -198,7 +198,7 @@ class ByteQueue {
   bool unsettled_ = false;  // the order of items_ is a guess
   bool aligned_ = false;
   bool read_unseen_ = false;
-  bool announces_ = false;
+  bool announces_ = false;   // sk_data_ready has told of some: 6.3
   bool collapsed_ = false;   // addresses have been another's
   SkbAddr head_{};           // the last copy named it
   SkbAddr anothers_{};       // the last copy named it, which was another's

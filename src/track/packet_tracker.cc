@@ -333,6 +333,13 @@ void PacketTracker::part_dropped(EventHeader header, const KfreeSkb& event) {
   packet->location = event.location;
 }
 
+void PacketTracker::drop(const EventHeader& header, LiveLeg& leg, const KfreeSkb& event) {
+  leg.freed = header.time;
+  leg.reason = event.reason;
+  leg.location = event.location;
+  legs_.close(leg, Outcome::dropped);
+}
+
 // Of another packet than what the CPU is at.
 void PacketTracker::pruned(EventHeader header, const KfreeSkb& event) {
   LiveLeg* leg = legs_.find(event.skbaddr).leg;
@@ -343,10 +350,7 @@ void PacketTracker::pruned(EventHeader header, const KfreeSkb& event) {
     ++unknown_ends_;
     return;
   }
-  leg->freed = header.time;
-  leg->reason = event.reason;
-  leg->location = event.location;
-  legs_.close(*leg, Outcome::dropped);
+  drop(header, *leg, event);
 }
 
 // A segment without data, by the socket that had it. One at its address that another socket drops
@@ -356,10 +360,7 @@ bool PacketTracker::segment_dropped(EventHeader header, const KfreeSkb& event) {
   if (leg == nullptr || !reasons_.is_drop(event.reason)) return leg != nullptr;
   const std::uint64_t by = event.rx_sk ? Sockets::key(*event.rx_sk) : 0;
   if (by != 0 && Sockets::is_address(leg->rx.socket) && by != leg->rx.socket) return false;
-  leg->freed = header.time;
-  leg->reason = event.reason;
-  leg->location = event.location;
-  legs_.close(*leg, Outcome::dropped);
+  drop(header, *leg, event);
   return true;
 }
 

@@ -135,6 +135,7 @@ class PacketTracker {
     return event.location ? places_.at(*event.location) : FreePlace::other;
   }
   [[gnu::noinline]] void part_dropped(EventHeader header, const KfreeSkb& event);
+  void drop(const EventHeader& header, LiveLeg& leg, const KfreeSkb& event);
   [[gnu::noinline]] void pruned(EventHeader header, const KfreeSkb& event);
   [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);
 

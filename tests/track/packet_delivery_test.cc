@@ -346,7 +346,6 @@ class PrunedPackets : public DeliveryScript {
     event.protocol = 0x0800;
     tracker.on(header, event);
   }
-  // Where the next copy is of the packet that has just come.
   void is_thrown_away(std::uint64_t id, Confidence confidence) {
     EXPECT_EQ(leg(id).outcome, Outcome::dropped);
     EXPECT_EQ(leg(id).reason, kPruned);
