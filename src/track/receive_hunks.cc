@@ -214,13 +214,19 @@ void ReceiveHunks::leg_ended(const Leg& leg) {
   if (leg.outcome != Outcome::open && leg.outcome != Outcome::unknown) ++counters_.late_ends;
 }
 
+// The limit grows by what was handed on.
+bool ReceiveHunks::too_many_wait() const {
+  const std::size_t limit = std::min<std::size_t>(kMaxHunks, kMaxHunksAtFirst + counters_.hunks);
+  return waiting_.size() > limit || steps_ > limit * kMaxStepsPerHunk;
+}
+
 // Hands hunks on from the oldest on. One that runs for longer than kSettleTime lost its end.
 void ReceiveHunks::settle(Nanoseconds now) {
   while (oldest_ != nullptr) {
     const Nanoseconds start = oldest_->data.start;
     const bool waits = oldest_->running || oldest_->alive > 0;
     const bool overdue = now > start && now - start > kSettleTime;
-    if (waits && !overdue && waiting_.size() <= kMaxHunks && steps_ <= kMaxSteps) return;
+    if (waits && !overdue && !too_many_wait()) return;
     hand_on_oldest();
   }
 }

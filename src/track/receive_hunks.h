@@ -86,9 +86,11 @@ class ReceiveHunks : public RunSink, public LegSink {
  public:
   static constexpr Nanoseconds kSettleTime = 1'000'000'000;
   // Hunks that wait, packets and polls in all of them (30 MiB), and in one of them: a longer run is
-  // cut into several.
+  // cut into several. Fewer until some have been handed on, so that the first come soon: right
+  // behind the start of a capture is what cannot be told the end of.
   static constexpr std::size_t kMaxHunks = 65536;
-  static constexpr std::size_t kMaxSteps = 262144;
+  static constexpr std::size_t kMaxHunksAtFirst = 8192;
+  static constexpr std::size_t kMaxStepsPerHunk = 4;
   static constexpr std::size_t kMaxStepsOfHunk = 4096;
 
   // All must outlive this. `comms` tells ksoftirqd and NAPI threads from other tasks.
@@ -130,6 +132,7 @@ class ReceiveHunks : public RunSink, public LegSink {
   void fill_outside(ReceiveHunk& data, const EventHeader& header) const;
   void end(Cpu& cpu, Nanoseconds time);
   void add_step(Hunk& hunk, bool is_poll, std::size_t index);
+  bool too_many_wait() const;
   void settle(Nanoseconds now);
   void hand_on_oldest();
   void recycle(Hunk& hunk);

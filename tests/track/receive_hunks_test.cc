@@ -314,21 +314,70 @@ TEST_F(Hunks, a_run_that_never_ends_is_cut) {
   EXPECT_EQ(recorder.hunks[1].start, 200U + track::ReceiveHunks::kMaxStepsOfHunk);
 }
 
-// One packet that nobody reads must not keep all that follow within its second.
+// One packet that nobody reads must not keep all that follow within its second: at the start of a
+// capture still fewer.
 TEST_F(Hunks, so_many_wait_and_no_more) {
-  constexpr std::uint64_t kMore = 10;
-  softirq(100);
-  receive(101, skb(1'000'000));
-  softirq_exit(102);
-  for (std::uint64_t i = 0; i < track::ReceiveHunks::kMaxHunks + kMore; ++i) {
-    softirq(200 + 10 * i);
-    receive(201 + 10 * i, skb(i));
-    tracker.on(at(202 + 10 * i), ConsumeSkb{skb(i)});
-    softirq_exit(203 + 10 * i);
-  }
-  EXPECT_FALSE(recorder.hunks.empty());
+  using track::ReceiveHunks;
+  std::uint64_t runs = 0;
+  const auto run = [&](std::uint64_t packet) {
+    const Nanoseconds begin = 100 + 10 * runs++;
+    softirq(begin);
+    receive(begin + 1, skb(packet));
+    return begin;
+  };
+  const auto run_of_a_freed_one = [&] {
+    const Nanoseconds begin = run(runs);
+    tracker.on(at(begin + 2), ConsumeSkb{skb(runs - 1)});
+    softirq_exit(begin + 3);
+  };
+  const auto run_of_one_that_nobody_reads = [&] {
+    const Nanoseconds begin = run(1'000'000 + runs);
+    softirq_exit(begin + 3);
+  };
+
+  run_of_one_that_nobody_reads();
+  while (runs < ReceiveHunks::kMaxHunksAtFirst) run_of_a_freed_one();
+  EXPECT_TRUE(recorder.hunks.empty());
+  run_of_a_freed_one();
+  ASSERT_EQ(recorder.hunks.size(), runs);
   EXPECT_EQ(recorder.hunks[0].packets[0].outcome, Outcome::open);
-  EXPECT_EQ(finished().size(), track::ReceiveHunks::kMaxHunks + kMore + 1);
+
+  // So many have been handed on by then that twice as many may wait.
+  run_of_one_that_nobody_reads();
+  const std::uint64_t handed_on = runs - 1;
+  while (runs < handed_on + ReceiveHunks::kMaxHunksAtFirst + handed_on) run_of_a_freed_one();
+  EXPECT_EQ(recorder.hunks.size(), handed_on);
+  run_of_a_freed_one();
+  EXPECT_EQ(recorder.hunks.size(), runs);
+
+  while (recorder.hunks.size() < ReceiveHunks::kMaxHunks) run_of_a_freed_one();
+  run_of_one_that_nobody_reads();
+  const std::uint64_t before = runs - 1;
+  while (runs < before + ReceiveHunks::kMaxHunks) run_of_a_freed_one();
+  EXPECT_EQ(recorder.hunks.size(), before);
+  run_of_a_freed_one();
+  EXPECT_EQ(recorder.hunks.size(), runs);
+  EXPECT_EQ(finished().size(), runs);
+}
+
+// Nor may what is in them: fewer hunks wait where each has many packets or polls.
+TEST_F(Hunks, so_many_packets_and_polls_wait_and_no_more) {
+  using track::ReceiveHunks;
+  constexpr std::uint64_t kPolls = 1024;
+  softirq(100);
+  receive(101, skb(1));
+  softirq_exit(102);
+  const auto run_of_polls = [this](Nanoseconds begin) {
+    softirq(begin);
+    for (std::uint64_t i = 1; i <= kPolls; ++i) poll(begin + i);
+    softirq_exit(begin + kPolls + 1);
+  };
+  constexpr std::uint64_t kMost = ReceiveHunks::kMaxHunksAtFirst * ReceiveHunks::kMaxStepsPerHunk;
+  static_assert(kMost % kPolls == 0);
+  for (std::uint64_t steps = kPolls; steps < kMost; steps += kPolls) run_of_polls(200 + 2 * steps);
+  EXPECT_TRUE(recorder.hunks.empty());
+  run_of_polls(200 + 2 * kMost);
+  EXPECT_EQ(recorder.hunks.size(), 1 + kMost / kPolls);
 }
 
 // ------------------------------------------------------------------------------ figures of polls
