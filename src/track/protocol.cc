@@ -31,6 +31,9 @@ bool comes_of_a_segment(const InetSockSetState& event) {
 constexpr Nanoseconds kMaxBacklogWait = 1'000'000'000;
 constexpr std::size_t kMaxParked = 2048;
 
+// How long a packet may be at its protocol, with those that were received with it.
+constexpr Nanoseconds kMaxProtocolTime = 1'000'000;
+
 // More than a NAPI poll can put into a list (gro_normal_one(): 8; a poll's budget: 64 to 300).
 constexpr std::size_t kMaxUnmatched = 512;
 
@@ -51,6 +54,7 @@ std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
   cpu.has_processed = false;
   cpu.changed = SockAddr{};
   cpu.read_early = false;
+  cpu.last_datagram = AnnouncedDatagram();
   cpu.current[level(header)] = cpu.announced[level(header)] = LegRef();
   return cpu.batch;
 }
@@ -350,21 +354,53 @@ Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataRead
   if (LiveLeg* datagram = cpu.datagram.get();
       datagram != nullptr && cpu.datagram_socket == socket) {
     cpu.datagram = LegRef();
+    cpu.last_datagram = {*datagram, socket};
     return {datagram, true};
   }
-  if (std::exchange(cpu.read_early, false)) return {};
-  LiveLeg* waiting = oldest(cpu.unmatched);
-  if (waiting == nullptr) {
-    // Every socket of a multicast group gets a clone, but one, the last: that gets the skb itself
-    // (__udp4_lib_mcast_deliver(), net/ipv4/udp.c).
-    const bool is_clone = leg != nullptr && !leg->rx.has_data && leg->rx.queued;
-    return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
+  if (std::exchange(cpu.read_early, false)) {
+    cpu.last_datagram.socket = socket;
+    return {};
   }
-  const bool sure = cpu.unmatched.size() == 1;
-  cpu.unmatched.erase(cpu.unmatched.begin());
-  waiting->rx.waiting = false;
-  cpu.current[level(header)] = waiting;
-  return {waiting, sure};
+  if (LiveLeg* waiting = oldest(cpu.unmatched); waiting != nullptr) {
+    const bool sure = cpu.unmatched.size() == 1;
+    cpu.unmatched.erase(cpu.unmatched.begin());
+    waiting->rx.waiting = false;
+    cpu.current[level(header)] = waiting;
+    cpu.last_datagram = {*waiting, socket};
+    return {waiting, sure};
+  }
+  if (cpu.last_datagram.socket == socket) return {take_left_by_another(header.cpu), false};
+  // Every socket of a multicast group gets a clone, but one, the last: that gets the skb itself
+  // (__udp4_lib_mcast_deliver(), net/ipv4/udp.c).
+  const bool is_clone = leg != nullptr && !leg->rx.has_data && leg->rx.queued;
+  return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
+}
+
+// The CPU announces more datagrams of a socket than it has received. Those of others, which were
+// received while it was at work on its own: the oldest that a probe has named, or that still waits.
+LiveLeg* Protocol::take_left_by_another(CpuId id) {
+  const AnnouncedDatagram& own = cpu(id).last_datagram;
+  const auto received = [](const LiveLeg* leg) { return leg->stages[Stage::stack]; };
+  LegRef* oldest_named = nullptr;
+  for (Cpu& cpu : cpus_) {
+    const LiveLeg* named = cpu.datagram.get();
+    if (named == nullptr || cpu.datagram_socket != own.socket) continue;
+    const bool is_older =
+        oldest_named == nullptr || received(named) < received(oldest_named->get());
+    if (is_older) oldest_named = &cpu.datagram;
+  }
+  if (oldest_named != nullptr) return std::exchange(*oldest_named, LegRef()).get();
+  LiveLeg* oldest = nullptr;
+  each_waiting([&](LiveLeg& leg) {
+    const bool may_be = leg.rx.cpu != id && came_by(leg, own.device) && leg.rx.fragment_of == 0 &&
+                        flow_of(leg) == kNoFlow &&
+                        received(&leg) + kMaxProtocolTime >= own.received;
+    if (may_be && (oldest == nullptr || received(&leg) < received(oldest))) oldest = &leg;
+  });
+  if (oldest == nullptr) return nullptr;
+  take(cpu(oldest->rx.cpu).unmatched, oldest);
+  oldest->rx.waiting = false;
+  return oldest;
 }
 
 // A subflow has announced it, and its MPTCP socket does, in the same breath (subflow_data_ready(),

@@ -7,7 +7,9 @@
 // batches, and so does a receive of what netif_rx() left to the CPU's backlog: who is left of the
 // batch before ended without an event, or waits in the backlog of a socket that a task has locked.
 // There TCP coalesces too (tcp_add_backlog(), net/ipv4/tcp_ipv4.c, since 4.20): the probe of the
-// first then has the bytes of those behind it, whose skbs were freed without an event.
+// first then has the bytes of those behind it, whose skbs were freed without an event. And a CPU
+// that finds another one putting datagrams into the same socket leaves its own to that one, which
+// announces it behind those it has (__udp_enqueue_schedule_skb(), net/ipv4/udp.c, since 6.18).
 #pragma once
 
 #include <cstdint>
@@ -63,7 +65,11 @@ class Protocol {
   // packet's.
   Ready made_readable(const EventHeader& header, SockAddr sk);
   // A datagram was read before its socket was made ready.
-  void read_early(const LiveLeg& leg) { cpu(leg.rx.cpu).read_early = true; }
+  void read_early(const LiveLeg& leg) {
+    Cpu& cpu = this->cpu(leg.rx.cpu);
+    cpu.read_early = true;
+    cpu.last_datagram = {leg, 0};
+  }
 
   // What probes say (event/probe.h): completes the tcp_probe that follows on this CPU, ...
   void entered_tcp(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
@@ -106,6 +112,14 @@ class Protocol {
     LegRef leg;
     std::uint32_t data_len = 0;
   };
+  struct AnnouncedDatagram {
+    AnnouncedDatagram() = default;
+    AnnouncedDatagram(const LiveLeg& leg, std::uint64_t its_socket)
+        : device(leg.rx.last_device), received(leg.stages[Stage::stack]), socket(its_socket) {}
+    DeviceId device{};
+    Nanoseconds received = 0;
+    std::uint64_t socket = 0;
+  };
   struct Cpu {
     std::vector<LegRef> unmatched;  // received, no protocol event yet, in order
     // Whose bytes a socket took last, by level(): a task that works on what waited
@@ -115,6 +129,7 @@ class Protocol {
     LegRef announced[2];  // as its subflow's, and not as its MPTCP socket's
     LegRef datagram;      // that a socket took last, as a probe named it
     std::uint64_t datagram_socket = 0;
+    AnnouncedDatagram last_datagram;                // since the last receive
     std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
     SockAddr changed{};  // the connection that changed its state last, since the last receive
     LegRef changed_by;   // that segment
@@ -165,6 +180,7 @@ class Protocol {
     return !device || leg.rx.last_device == *device;
   }
   Ready announced_again(const EventHeader& header);
+  [[gnu::noinline]] LiveLeg* take_left_by_another(CpuId id);
   static bool waits(const LegRef& ref);
   LiveLeg* oldest(std::vector<LegRef>& list);
   LiveLeg* take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device);

@@ -162,11 +162,22 @@ std::uint64_t counted(const End& end, const std::string& counter) {
   throw std::runtime_error("nstat does not tell " + counter);
 }
 
-std::string offload(const End& end, const std::vector<std::string>& settings) {
-  std::vector<std::string> words{"ip", "netns", "exec", end.space, "ethtool", "-K", end.device};
+namespace {
+std::string ethtool(const End& end, const std::string& what,
+                    const std::vector<std::string>& settings) {
+  std::vector<std::string> words{"ip", "netns", "exec", end.space, "ethtool", what, end.device};
   words.insert(words.end(), settings.begin(), settings.end());
   const RunResult result = run(words);
   return result.status == 0 ? "" : "ethtool: " + result.err;
+}
+}  // namespace
+
+std::string offload(const End& end, const std::vector<std::string>& settings) {
+  return ethtool(end, "-K", settings);
+}
+
+std::string channels(const End& end, unsigned number) {
+  return ethtool(end, "-L", {"rx", std::to_string(number), "tx", std::to_string(number)});
 }
 
 LoEnds::LoEnds() : client{pair.name(0), "127.0.0.1", "lo"}, server(client) {

@@ -55,6 +55,8 @@ void no_sack(const End& end);
 
 // ethtool -K of the end's device; why it could not be done, empty when it was.
 std::string offload(const End& end, const std::vector<std::string>& settings);
+// ethtool -L: so many queues in both directions.
+std::string channels(const End& end, unsigned number);
 
 // A counter of the end's namespace, as nstat(8) names it.
 std::uint64_t counted(const End& end, const std::string& counter);

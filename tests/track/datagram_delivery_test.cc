@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "event/probe.h"
 #include "track/delivery_script.h"
 
 namespace skbtrail::test {
@@ -107,6 +108,113 @@ TEST_F(DatagramDelivery, a_datagram_that_was_announced_is_not_announced_again) {
   tracker.finish();
   EXPECT_EQ(time(leg(1), Stage::ready), 110U);
   EXPECT_EQ(time(leg(2), Stage::ready), 120U);
+}
+
+// A CPU that finds another one at the socket's queue leaves its datagram to that one, which
+// announces it behind its own (__udp_enqueue_schedule_skb(), net/ipv4/udp.c, 6.18).
+struct DatagramsOfTwoCpus : DatagramDelivery {
+  static constexpr CpuId kOther = 2;
+  void receive_one(Nanoseconds time, std::uint64_t number, std::string_view device = "eth0",
+                   CpuId cpu = kOther) {
+    tracker.on(at(time, cpu), NetifReceiveSkb{skb(number), 128, device});
+  }
+  void read_one(Nanoseconds time) {
+    enter(time);
+    recv_length(time + 5, 100, kUdp);
+    exit(time + 10, 100);
+  }
+  void expect_read_at(std::uint64_t id, Nanoseconds copied) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(time(leg(id), Stage::copy), copied) << id;
+  }
+};
+
+TEST_F(DatagramsOfTwoCpus, what_one_leaves_to_another_is_announced_by_that_one) {
+  receive_one(100, 1, "eth0", 0);
+  receive_one(101, 2);
+  tracker.on(at(102, kOther), NapiPoll{NapiAddr{}, "eth0", 1, 64});
+  receive_one(103, 3);  // what came before on that CPU had no announcement there
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(111), ready(kUdp));
+  tracker.on(at(112), ready(kUdp));
+  receive_one(120, 4);
+  tracker.on(at(121, kOther), ready(kUdp));
+  for (const Nanoseconds time : {200, 300, 400, 500}) read_one(time);
+  expect_read_at(1, 205);
+  expect_read_at(2, 305);
+  expect_read_at(3, 405);
+  expect_read_at(4, 505);
+  EXPECT_EQ(time(leg(2), Stage::ready), 111U);
+  EXPECT_EQ(time(leg(3), Stage::ready), 112U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U);
+}
+
+// The first may have been read before it is announced.
+TEST_F(DatagramsOfTwoCpus, behind_one_that_was_read_early) {
+  receive_one(100, 1, "eth0", 0);
+  receive_one(101, 2);
+  enter(102);
+  tracker.on(reader(103), ConsumeSkb{skb(1)});  // up to 6.17 its reader frees it
+  recv_length(104, 100, kUdp);
+  exit(105, 100);
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(111), ready(kUdp));
+  read_one(200);
+  expect_read_at(1, 103);
+  expect_read_at(2, 205);
+  EXPECT_EQ(time(leg(2), Stage::ready), 111U);
+}
+
+// Only what came by that device on another CPU, while this one was at work.
+TEST_F(DatagramsOfTwoCpus, what_may_not_have_been_left_is_not_taken) {
+  constexpr Nanoseconds kLater = 10'000'000;
+  receive_one(100, 1);  // long before
+  tracker.on(at(101, kOther), NapiPoll{NapiAddr{}, "eth0", 1, 64});
+  receive_one(kLater, 2, "eth0", 0);
+  tracker.on(at(kLater + 1), NapiPoll{NapiAddr{}, "eth0", 1, 64});
+  receive_one(kLater + 2, 3, "eth1");
+  receive_one(kLater + 3, 4, "eth0", 0);
+  receive_one(kLater + 4, 5, "eth0", 3);
+  tracker.on(at(kLater + 10), ready(kUdp));
+  tracker.on(at(kLater + 11), ready(kUdp));
+  tracker.on(at(kLater + 12), ready(kUdp));
+  tracker.finish();
+  for (const std::uint64_t id : {1, 2, 3}) EXPECT_FALSE(leg(id).stages.has(Stage::ready)) << id;
+  EXPECT_EQ(time(leg(4), Stage::ready), kLater + 10);
+  EXPECT_EQ(time(leg(5), Stage::ready), kLater + 11);
+}
+
+// Where a probe names what is put into the queue, it tells which was left.
+TEST_F(DatagramsOfTwoCpus, a_probe_names_what_is_left) {
+  receive_one(100, 1, "eth0", 0);
+  receive_one(101, 2);
+  receive_one(102, 3, "eth0", 3);
+  tracker.on(at(103), ProbeUdpEnqueue{kSocket, skb(1)});
+  tracker.on(at(104, 3), ProbeUdpEnqueue{kSocket, skb(3)});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(111), ready(kUdp));
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::ready), 110U);
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+  EXPECT_EQ(time(leg(3), Stage::ready), 111U);
+}
+
+// What a CPU has itself is not what another one has left to it, nor is what another socket
+// announces.
+TEST_F(DatagramsOfTwoCpus, only_behind_a_datagram_of_the_same_socket) {
+  SkDataReady another = ready(kUdp);
+  another.skaddr = SockAddr{0xffff888200000400};
+  receive_one(100, 1, "eth0", 0);
+  receive_one(101, 2);
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(111), another);
+  receive_one(120, 3, "eth0", 0);
+  tracker.on(at(121), NapiPoll{NapiAddr{}, "eth0", 1, 64});
+  receive_one(130, 4, "eth0", 0);
+  tracker.on(at(131), ready(kUdp));
+  tracker.finish();
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+  EXPECT_EQ(time(leg(4), Stage::ready), 131U);
 }
 
 // A driver's own address comes back before the socket of the one that was read is announced.

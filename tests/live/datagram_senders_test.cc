@@ -1,0 +1,140 @@
+// What skbtrail says of the datagrams of one socket that several CPUs send to at the same time,
+// against what all ends logged of their calls. All are equally long: nothing but the order tells
+// which is which.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <future>
+#include <map>
+#include <vector>
+
+#include "support/call_log.h"
+#include "support/datagram_reader.h"
+#include "support/deliveries.h"
+#include "support/ends.h"
+#include "support/recording.h"
+
+namespace skbtrail::test {
+namespace {
+
+constexpr std::uint32_t kSenders = 2, kOfEach = 6000, kLength = 300;
+
+void stay_on(std::uint32_t cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu % static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+Fd socket_to(const End& from, const Fd& receiver) {
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  getsockname(receiver.get(), reinterpret_cast<sockaddr*>(&address), &length);
+  Fd fd = socket_in(from.space, AF_INET, SOCK_DGRAM);
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fd = Fd();
+  return fd;
+}
+
+// The log has a number for each datagram, as DatagramReader has.
+void send_all(CallLog& log, const Fd& fd, std::uint32_t first) {
+  std::array<char, kLength> bytes{};
+  for (std::uint32_t number = first; number < first + kOfEach; ++number) {
+    std::memcpy(bytes.data(), &number, sizeof number);
+    log.other("sendto", [&] { return send(fd.get(), bytes.data(), bytes.size(), 0); });
+    log.calls.back().datagrams = {number};
+    if (number % 200 == 0) nap(2'000);  // the reader catches up
+  }
+}
+
+void read_all(CallLog& log, const Fd& fd) {
+  DatagramReader reader(log, fd);
+  for (std::uint32_t left = kSenders * kOfEach; left > 0;) {
+    left -= left % 3 == 0 ? reader.recvmmsg_several() : reader.recv_one();
+  }
+}
+
+// Who was sent by a call is the datagram of that call.
+std::map<std::uint32_t, std::uint32_t> order_of(const std::vector<Arrival>& arrivals,
+                                                const std::vector<CallLog>& sent) {
+  std::map<std::uint32_t, std::uint32_t> order;
+  for (std::uint32_t i = 0; i < arrivals.size(); ++i) {
+    for (const CallLog& log : sent) {
+      if (log.calls.front().tid != arrivals[i].sender) continue;
+      const auto call = std::partition_point(
+          log.calls.begin(), log.calls.end(),
+          [&](const LoggedCall& logged) { return logged.after < arrivals[i].send; });
+      if (call == log.calls.end() || !call->contains(arrivals[i].send)) continue;
+      order[call->datagrams.front()] = i;
+    }
+  }
+  return order;
+}
+
+class LiveDatagramSenders : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
+    if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
+  }
+
+  static void send_from_each_cpu(const char* what, const VethEnds& ends) {
+    const Datagrams sockets = datagrams(ends.client, ends.server);
+    // The first would wait for ARP, and be sent by a softirq then.
+    char byte = 0;
+    ASSERT_EQ(send(sockets.sender.get(), &byte, 1, 0), 1);
+    ASSERT_EQ(recv(sockets.receiver.get(), &byte, 1, 0), 1);
+    Recording recording;
+    set_option(sockets.receiver, SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20);
+    auto reader = thread([&](CallLog& log) { read_all(log, sockets.receiver); });
+    std::vector<std::future<CallLog>> senders;
+    for (std::uint32_t i = 0; i < kSenders; ++i) {
+      senders.push_back(thread([&, i](CallLog& log) {
+        stay_on(i);
+        send_all(log, socket_to(ends.client, sockets.receiver), i * kOfEach);
+      }));
+    }
+    std::vector<CallLog> sent;
+    for (auto& sender : senders) sent.push_back(sender.get());
+    CallLog read = reader.get();
+    recording.stop();
+
+    const std::vector<Arrival> seen = udp_arrivals(recording, ends.server.device, kLength);
+    ASSERT_EQ(seen.size(), kSenders * kOfEach);
+    const auto order = order_of(seen, sent);
+    ASSERT_EQ(order.size(), seen.size());
+    for (LoggedCall& call : read.calls) {
+      for (std::uint32_t& number : call.datagrams) number = order.at(number);
+    }
+    const Compared result = compare_datagrams(seen, read.calls);
+    std::printf("%s: %s\n", what, result.text().c_str());
+    EXPECT_EQ(result.wrong + result.unknown, 0U) << result.text();
+    // Two CPUs may announce in another order than they have put into the queue.
+    EXPECT_LE(result.inferred * 200, result.packets) << result.text();
+  }
+};
+
+TEST_F(LiveDatagramSenders, several_cpus_at_once) {
+  const VethEnds ends;
+  send_from_each_cpu("several CPUs", ends);
+}
+
+// Received by NAPI polls: several are received before the first of them goes to its socket.
+TEST_F(LiveDatagramSenders, several_polls_at_once) {
+  const VethEnds ends;
+  for (const End* end : {&ends.client, &ends.server}) {
+    if (const std::string why = channels(*end, kSenders); !why.empty()) GTEST_SKIP() << why;
+  }
+  if (const std::string why = offload(ends.server, {"gro", "on"}); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  send_from_each_cpu("several polls", ends);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
