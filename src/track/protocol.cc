@@ -512,6 +512,7 @@ void Protocol::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   cpu.current[0] = cpu.current[1] = cpu.announced[0] = cpu.announced[1] = LegRef();
   cpu.datagram = LegRef();
+  cpu.last_datagram = AnnouncedDatagram();
   cpu.segment.reset();
   for (const LegRef& ref : cpu.unmatched) let_go(ref);
   cpu.unmatched.clear();

@@ -363,13 +363,16 @@ TEST_F(ConnectionNames, a_segment_that_came_to_no_device_gives_its_name_to_no_ot
 class ReadOverLo : public ConnectionNames {
  protected:
   void SetUp() override { establish(100); }
+  void sent_and_received(CpuId cpu) {
+    transmit(at(200, cpu), 2);
+    tracker.on(at(201, cpu), NetDevQueue{{skb(2), 66, "lo"}});
+    tracker.on(at(202, cpu), NetDevStartXmit{{skb(2), 66, "lo"}});
+    tracker.on(at(203, cpu), NetifRx{{skb(2), 52, "lo"}});
+    tracker.on(at(204, cpu), NetDevXmit{skb(2), 66, 0, "lo"});
+    receive(210, skb(2), 52, "lo", cpu);
+  }
   track::Outcome read(std::optional<std::uint64_t> place) {
-    transmit(at(200), 2);
-    tracker.on(at(201), NetDevQueue{{skb(2), 66, "lo"}});
-    tracker.on(at(202), NetDevStartXmit{{skb(2), 66, "lo"}});
-    tracker.on(at(203), NetifRx{{skb(2), 52, "lo"}});
-    tracker.on(at(204), NetDevXmit{skb(2), 66, 0, "lo"});
-    receive(210, skb(2), 52, "lo");
+    sent_and_received(0);
     enter(300, "read");
     tracker.on(reader(310), ConsumeSkb{skb(2), place});
     exit(320, 20);
@@ -378,6 +381,17 @@ class ReadOverLo : public ConnectionNames {
     return leg(2).outcome;
   }
 };
+
+// Nor is it a datagram that a CPU has left to another one.
+TEST_F(ReadOverLo, what_came_by_tcp_is_no_datagram) {
+  sent_and_received(2);
+  receive(211, skb(3), 128, "lo");
+  tracker.on(at(212), ready(kUdp));
+  tracker.on(at(213), ready(kUdp));
+  tracker.finish();
+  EXPECT_TRUE(leg(3).stages.has(track::Stage::ready));
+  EXPECT_FALSE(leg(2).stages.has(track::Stage::ready));
+}
 
 // Without an event; and before 6.3 consume_skb does not tell who frees.
 TEST_F(ReadOverLo, who_reads_does_not_free_what_came_by_tcp) {

@@ -184,6 +184,21 @@ TEST_F(DatagramsOfTwoCpus, what_may_not_have_been_left_is_not_taken) {
   EXPECT_EQ(time(leg(5), Stage::ready), kLater + 11);
 }
 
+// Those between the first fragment and the last are of a datagram that was announced.
+TEST_F(DatagramsOfTwoCpus, what_is_left_is_no_fragment) {
+  constexpr std::uint64_t kReassembly = 0xffffffff81001010;
+  for (std::uint64_t i = 1; i <= 3; ++i) receive(100 + i, skb(i), i < 3 ? 1500 : 600, "eth0", 2);
+  tracker.on(at(105, kOther), ConsumeSkb{skb(1), kReassembly});
+  receive_one(106, 4, "eth0", 0);
+  tracker.on(at(107, kOther), ready(kUdp));
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(111), ready(kUdp));
+  tracker.finish();
+  EXPECT_EQ(time(leg(3), Stage::ready), 107U);
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+  EXPECT_EQ(time(leg(4), Stage::ready), 110U);
+}
+
 // Where a probe names what is put into the queue, it tells which was left.
 TEST_F(DatagramsOfTwoCpus, a_probe_names_what_is_left) {
   receive_one(100, 1, "eth0", 0);
@@ -199,22 +214,38 @@ TEST_F(DatagramsOfTwoCpus, a_probe_names_what_is_left) {
   EXPECT_EQ(time(leg(3), Stage::ready), 111U);
 }
 
-// What a CPU has itself is not what another one has left to it, nor is what another socket
-// announces.
-TEST_F(DatagramsOfTwoCpus, only_behind_a_datagram_of_the_same_socket) {
+TEST_F(DatagramsOfTwoCpus, another_socket_announces_nothing_that_was_left) {
   SkDataReady another = ready(kUdp);
   another.skaddr = SockAddr{0xffff888200000400};
   receive_one(100, 1, "eth0", 0);
   receive_one(101, 2);
   tracker.on(at(110), ready(kUdp));
   tracker.on(at(111), another);
-  receive_one(120, 3, "eth0", 0);
-  tracker.on(at(121), NapiPoll{NapiAddr{}, "eth0", 1, 64});
-  receive_one(130, 4, "eth0", 0);
-  tracker.on(at(131), ready(kUdp));
   tracker.finish();
   EXPECT_FALSE(leg(2).stages.has(Stage::ready));
-  EXPECT_EQ(time(leg(4), Stage::ready), 131U);
+}
+
+// It is announced in the same breath: not once that CPU has received something else, ...
+TEST_F(DatagramsOfTwoCpus, nor_does_a_cpu_that_goes_on) {
+  receive_one(100, 1, "eth0", 0);
+  receive_one(101, 2);
+  tracker.on(at(110), ready(kUdp));
+  receive_one(120, 3, "eth0", 0);
+  tracker.on(at(121), ConsumeSkb{skb(3)});
+  tracker.on(at(122), ready(kUdp));
+  tracker.finish();
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+}
+
+// ... or may have, in a gap.
+TEST_F(DatagramsOfTwoCpus, nor_does_a_cpu_behind_a_gap) {
+  receive_one(100, 1, "eth0", 0);
+  tracker.on(at(110), ready(kUdp));
+  tracker.on_loss({0, 115, 120, 10});
+  receive_one(118, 2);
+  tracker.on(at(122), ready(kUdp));
+  tracker.finish();
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
 }
 
 // A driver's own address comes back before the socket of the one that was read is announced.
