@@ -54,7 +54,7 @@ std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
   cpu.has_processed = false;
   cpu.changed = SockAddr{};
   cpu.read_early = false;
-  cpu.last_datagram = AnnouncedDatagram();
+  cpu.last_datagram.socket = 0;
   cpu.current[level(header)] = cpu.announced[level(header)] = LegRef();
   return cpu.batch;
 }
@@ -512,7 +512,7 @@ void Protocol::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   cpu.current[0] = cpu.current[1] = cpu.announced[0] = cpu.announced[1] = LegRef();
   cpu.datagram = LegRef();
-  cpu.last_datagram = AnnouncedDatagram();
+  cpu.last_datagram.socket = 0;
   cpu.segment.reset();
   for (const LegRef& ref : cpu.unmatched) let_go(ref);
   cpu.unmatched.clear();

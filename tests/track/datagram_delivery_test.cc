@@ -201,17 +201,21 @@ TEST_F(DatagramsOfTwoCpus, what_is_left_is_no_fragment) {
 
 // Where a probe names what is put into the queue, it tells which was left.
 TEST_F(DatagramsOfTwoCpus, a_probe_names_what_is_left) {
+  constexpr SockAddr kAnother{0xffff888200000400};
   receive_one(100, 1, "eth0", 0);
-  receive_one(101, 2);
-  receive_one(102, 3, "eth0", 3);
-  tracker.on(at(103), ProbeUdpEnqueue{kSocket, skb(1)});
-  tracker.on(at(104, 3), ProbeUdpEnqueue{kSocket, skb(3)});
-  tracker.on(at(110), ready(kUdp));
-  tracker.on(at(111), ready(kUdp));
+  receive_one(101, 2, "eth0", 2);
+  receive_one(102, 3, "eth0", 1);
+  receive_one(103, 4, "eth0", 3);
+  tracker.on(at(104), ProbeUdpEnqueue{kSocket, skb(1)});
+  tracker.on(at(105, 2), ProbeUdpEnqueue{kAnother, skb(2)});
+  tracker.on(at(106, 1), ProbeUdpEnqueue{kSocket, skb(3)});
+  tracker.on(at(107, 3), ProbeUdpEnqueue{kSocket, skb(4)});
+  for (const Nanoseconds time : {110, 111, 112}) tracker.on(at(time), ready(kUdp));
   tracker.finish();
   EXPECT_EQ(time(leg(1), Stage::ready), 110U);
   EXPECT_FALSE(leg(2).stages.has(Stage::ready));
   EXPECT_EQ(time(leg(3), Stage::ready), 111U);
+  EXPECT_EQ(time(leg(4), Stage::ready), 112U);
 }
 
 TEST_F(DatagramsOfTwoCpus, another_socket_announces_nothing_that_was_left) {
