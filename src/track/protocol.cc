@@ -96,8 +96,14 @@ void Protocol::wait(CpuId id, LiveLeg& leg) {
 }
 
 void Protocol::forget(LiveLeg& leg) {
-  take(cpu(leg.rx.cpu).unmatched, &leg);
   leg.rx.waiting = false;
+  if (take(cpu(leg.rx.cpu).unmatched, &leg)) return;
+  // When it waits again it must be in one list only, and once: it is among the last.
+  for (auto parked = parked_.rbegin(); parked != parked_.rend(); ++parked) {
+    if (parked->get() != &leg) continue;
+    parked_.erase(std::prev(parked.base()));
+    return;
+  }
 }
 
 bool Protocol::waits(const LegRef& ref) {

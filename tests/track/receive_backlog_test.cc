@@ -307,6 +307,26 @@ TEST_F(ReceiveBacklog, what_a_tunnel_gives_on_has_changed_no_state) {
   EXPECT_NE(outcome(1), Outcome::consumed);
 }
 
+// Seen on 6.18 with RPS: they wait twice on their way, for the poll of a tunnel and then in a
+// socket.
+TEST_F(ReceiveBacklog, what_a_tunnel_gave_on_is_coalesced_once) {
+  acknowledged_in_softirq("vxlan0");
+  enter(100, "read");
+  softirq(110);
+  for (const std::uint64_t i : {1, 2, 3}) tracker.on(at(110 + i), NetifRx{{skb(i), 1550, "eth0"}});
+  for (const std::uint64_t i : {1, 2, 3}) receive(120 + i, skb(i), 1550);
+  for (const std::uint64_t i : {1, 2, 3}) {
+    tracker.on(at(130 + i), NapiGroReceiveEntry{{{skb(i), 1500, "vxlan0"}, false, kIpv4}});
+  }
+  for (const std::uint64_t i : {1, 2, 3}) receive(140 + i, skb(i), 1500, "vxlan0");
+  softirq_exit(150);
+  acknowledged(task(160), 3 * 1448);
+  tracker.on(task(170), SkbCopyDatagramIovec{skb(1), 3 * 1448});
+  exit(180);
+  tracker.finish();
+  for (const std::uint64_t id : {2, 3, 4}) EXPECT_EQ(outcome(id), Outcome::delivered) << id;
+}
+
 // Seen in guests: on its CPU, or on another one, lies what waits for the poll of another tunnel.
 TEST_F(ReceiveBacklog, data_that_came_by_another_device_is_anothers) {
   acknowledged_in_softirq("eth1");
