@@ -55,6 +55,7 @@ PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const Syscall
       comms_(comms),
       calls_(calls),
       reasons_(reasons),
+      flows_(flows),
       places_(symbols),
       has_waking_(events.waking),
       legs_(sink),
@@ -163,7 +164,11 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) 
   traffic_.received(device, event.len);
   const LiveLeg& leg = receiver_.stack(header, event, device);
   // Sent by this machine: the device that did so has let go.
-  if (leg.previous != nullptr) small_queues_.lets_go(header.cpu, leg.previous);
+  if (leg.previous != nullptr) {
+    small_queues_.lets_go(header.cpu, leg.previous);
+  } else if (leg.parent != 0) {
+    small_queues_.lets_go_of_data(header.cpu, flows_.reversed(leg.flow));
+  }
   if (runs_ != nullptr) [[unlikely]]
     tell_received(header, event, leg);
 }

@@ -150,6 +150,7 @@ class PacketTracker {
   const Comms& comms_;
   const SyscallNames& calls_;
   const DropReasons& reasons_;
+  Flows& flows_;
   FreePlaces places_;
   StackedDevices stacked_;
   bool has_waking_;

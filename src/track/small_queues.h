@@ -24,10 +24,18 @@ class SmallQueues {
  public:
   // The CPU lets go of a packet that was sent here; null: of one that nobody knows.
   void lets_go(CpuId id, const LiveLeg* sent) {
+    if (sent != nullptr && is_pure_ack(*sent)) {
+      cpus_[id].let_go = kNoFlow;
+    } else {
+      lets_go_of_data(id, sent == nullptr ? kNoFlow : sent->flow);
+    }
+  }
+  // Of one that has data, such as a segment that software GSO has made: each lets its part of the
+  // packet go (tcp_gso_segment(), net/ipv4/tcp_offload.c, 5.4 to 6.18).
+  void lets_go_of_data(CpuId id, FlowId flow) {
     Cpu& cpu = cpus_[id];
-    const bool is_ack = sent != nullptr && is_pure_ack(*sent);
-    cpu.let_go = sent == nullptr || is_ack ? kNoFlow : sent->flow;
-    if (cpu.raised && !is_ack && cpu.let_go != cpu.goes_on) cpu.goes_on = kNoFlow;
+    cpu.let_go = flow;
+    if (cpu.raised && flow != cpu.goes_on) cpu.goes_on = kNoFlow;
   }
   // What is raised from here on is not the last packet's doing.
   void moves_on(CpuId id) { cpus_[id].let_go = kNoFlow; }

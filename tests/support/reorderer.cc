@@ -84,8 +84,9 @@ void Reorderer::work() {
   std::optional<Frame> held;
   int behind = 0;  // frames that may still pass the held one
   std::uint64_t with_data = 0;
-  while (!stopping_) {
+  while (true) {
     const int ready = poll(fds.data(), fds.size(), 2);
+    if (stopping_ && ready == 0 && !held) return;
     if (held && (ready == 0 || behind <= 0)) {
       to_server(*held);
       held.reset();

@@ -21,8 +21,8 @@ class Reorderer {
   Reorderer(const Reorderer&) = delete;
   Reorderer& operator=(const Reorderer&) = delete;
 
-  // Ends it. Where in the stream the bytes of each frame with data were, in the order in which they
-  // were sent to the server.
+  // Ends it once all that lies here has been passed on. Where in the stream the bytes of each frame
+  // with data were, in the order in which they were sent to the server.
   std::vector<ByteRange> stop();
 
  private:

@@ -257,6 +257,25 @@ TEST_F(HeldBack, or_received_on_this_machine) {
   EXPECT_EQ(flow(3), kOut);
 }
 
+// By software GSO: with each of them a part of the packet.
+TEST_F(HeldBack, or_a_segment_of_it_is_received_on_this_machine) {
+  establish(100);
+  enter(200, "sendto");
+  transmit(reader(209), kFirst);  // a probe tells of which connection it is, before it has left
+  queue(reader(210), clone(kFirst), 66 + 2 * 1448);
+  tracker.on(reader(210), ConsumeSkb{clone(kFirst)});
+  for (const std::uint64_t i : {21, 22}) {
+    tracker.on(reader(210), NetDevStartXmit{{skb(i), 1514, "eth0"}});
+    tracker.on(reader(211), NetifRx{{skb(i), 1500, "eth1"}});
+    tracker.on(reader(212), NetDevXmit{skb(i), 1514, 0, "eth0"});
+  }
+  sent(220);
+  exit(230, 50);
+  receive(300, skb(21), 1500, "eth1");
+  next_is_sent(301);
+  EXPECT_EQ(flow(5), kOut);
+}
+
 // lo, and drivers that do not tell when they have sent.
 TEST_F(HeldBack, or_when_its_driver_lets_go_of_it_at_once) {
   establish(100);
