@@ -386,27 +386,34 @@ Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataRead
 // received while it was at work on its own: the oldest that a probe has named, or that still waits.
 LiveLeg* Protocol::take_left_by_another(CpuId id) {
   const AnnouncedDatagram& own = cpu(id).last_datagram;
-  const auto received = [](const LiveLeg* leg) { return leg->stages[Stage::stack]; };
-  LegRef* oldest_named = nullptr;
-  for (Cpu& cpu : cpus_) {
-    const LiveLeg* named = cpu.datagram.get();
-    if (named == nullptr || cpu.datagram_socket != own.socket) continue;
-    const bool is_older =
-        oldest_named == nullptr || received(named) < received(oldest_named->get());
-    if (is_older) oldest_named = &cpu.datagram;
-  }
-  if (oldest_named != nullptr) return std::exchange(*oldest_named, LegRef()).get();
+  if (LiveLeg* named = take_named(own.socket); named != nullptr) return named;
   LiveLeg* oldest = nullptr;
   each_waiting([&](LiveLeg& leg) {
+    const Nanoseconds received = leg.stages[Stage::stack];
     const bool may_be = leg.rx.cpu != id && came_by(leg, own.device) && leg.rx.fragment_of == 0 &&
-                        flow_of(leg) == kNoFlow &&
-                        received(&leg) + kMaxProtocolTime >= own.received;
-    if (may_be && (oldest == nullptr || received(&leg) < received(oldest))) oldest = &leg;
+                        flow_of(leg) == kNoFlow && received + kMaxProtocolTime >= own.received;
+    if (may_be && (oldest == nullptr || received < oldest->stages[Stage::stack])) oldest = &leg;
   });
   if (oldest == nullptr) return nullptr;
   take(cpu(oldest->rx.cpu).unmatched, oldest);
   oldest->rx.waiting = false;
   return oldest;
+}
+
+// The oldest datagram that a CPU has put into the socket's queue, as its probe tells, and has not
+// announced.
+LiveLeg* Protocol::take_named(std::uint64_t socket) {
+  Cpu* its = nullptr;
+  Nanoseconds oldest = 0;
+  for (Cpu& cpu : cpus_) {
+    const LiveLeg* named = cpu.datagram.get();
+    if (named == nullptr || cpu.datagram_socket != socket) continue;
+    const Nanoseconds received = named->stages[Stage::stack];
+    if (its != nullptr && received >= oldest) continue;
+    its = &cpu;
+    oldest = received;
+  }
+  return its == nullptr ? nullptr : std::exchange(its->datagram, LegRef()).get();
 }
 
 // A subflow has announced it, and its MPTCP socket does, in the same breath (subflow_data_ready(),

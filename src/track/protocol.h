@@ -112,6 +112,7 @@ class Protocol {
     LegRef leg;
     std::uint32_t data_len = 0;
   };
+  // What a CPU has announced last.
   struct AnnouncedDatagram {
     AnnouncedDatagram() = default;
     AnnouncedDatagram(const LiveLeg& leg, std::uint64_t its_socket)
@@ -181,6 +182,7 @@ class Protocol {
   }
   Ready announced_again(const EventHeader& header);
   [[gnu::noinline]] LiveLeg* take_left_by_another(CpuId id);
+  LiveLeg* take_named(std::uint64_t socket);
   static bool waits(const LegRef& ref);
   LiveLeg* oldest(std::vector<LegRef>& list);
   LiveLeg* take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device);
