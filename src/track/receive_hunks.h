@@ -86,8 +86,8 @@ class ReceiveHunks : public RunSink, public LegSink {
  public:
   static constexpr Nanoseconds kSettleTime = 1'000'000'000;
   // Hunks that wait, packets and polls in all of them (30 MiB), and in one of them: a longer run is
-  // cut into several. Fewer until some have been handed on, so that the first come soon: right
-  // behind the start of a capture is what cannot be told the end of.
+  // cut into several. Fewer until some have been handed on, so that the first come soon, though of
+  // what came at the start of the capture no event may tell the end.
   static constexpr std::size_t kMaxHunks = 65536;
   static constexpr std::size_t kMaxHunksAtFirst = 8192;
   static constexpr std::size_t kMaxStepsPerHunk = 4;

@@ -3,9 +3,7 @@
 // which is which.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -24,13 +22,6 @@ namespace skbtrail::test {
 namespace {
 
 constexpr std::uint32_t kSenders = 2, kOfEach = 6000, kLength = 300;
-
-void stay_on(std::uint32_t cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu % static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)), &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
 
 Fd socket_to(const End& from, const Fd& receiver) {
   sockaddr_in address{};

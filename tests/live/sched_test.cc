@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "skbtrail/units.h"
 #include "support/background.h"
+#include "support/call_log.h"
 #include "support/files.h"
 #include "support/json.h"
 #include "support/proc_switches.h"
@@ -79,12 +80,7 @@ class Worker {
     if (pid != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, name.c_str());
-    if (cpu >= 0) {
-      cpu_set_t cpus;
-      CPU_ZERO(&cpus);
-      CPU_SET(cpu, &cpus);
-      sched_setaffinity(0, sizeof cpus, &cpus);
-    }
+    if (cpu >= 0) stay_on(static_cast<unsigned>(cpu));
     take_byte(go_.read);
     work();
     give_byte(done_.write);

@@ -7,7 +7,6 @@
 // what the second capture has, which began before and ended after.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -18,6 +17,7 @@
 #include <thread>
 
 #include "support/background.h"
+#include "support/call_log.h"
 #include "support/ends.h"
 #include "support/files.h"
 #include "support/loss.h"
@@ -34,17 +34,10 @@ namespace json = boost::json;
 constexpr std::uint64_t kSwitchSlack = 200'000;
 constexpr std::uint64_t kCallSlack = 2'000'000;
 
-void run_on(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
-
 void send_back(const Fd& fd, unsigned seed, bool at_once) {
   std::mt19937 random(seed);
   char bytes[64];
-  run_on(0);
+  stay_on(0);
   while (recv(fd.get(), bytes, sizeof bytes, 0) > 0) {
     if (!at_once && random() % 4 == 0) nap(random() % 2000);
     send(fd.get(), bytes, sizeof bytes, 0);
@@ -55,9 +48,9 @@ void send_back(const Fd& fd, unsigned seed, bool at_once) {
 void ask(const Fd& fd, unsigned seed, bool moves, const std::atomic<bool>& done) {
   std::mt19937 random(seed);
   char bytes[64] = {};
-  run_on(0);
+  stay_on(0);
   while (!done) {
-    if (moves) run_on(static_cast<int>(random() % 2));
+    if (moves) stay_on(static_cast<unsigned>(random() % 2));
     send(fd.get(), bytes, sizeof bytes, 0);
     recv(fd.get(), bytes, sizeof bytes, 0);
     nap(random() % (moves ? 5000 : 500));

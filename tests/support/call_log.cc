@@ -1,5 +1,6 @@
 #include "support/call_log.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,13 @@ void CallLog::add(const char* name, bool takes, Nanoseconds before, Nanoseconds 
                   std::int64_t ret, bool slept) {
   if (ret < 0) throw std::runtime_error(std::string(name) + ": " + errno_text(errno));
   calls.push_back({name, takes, gettid(), before, after, ret, slept, {}});
+}
+
+void stay_on(unsigned cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu % static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN)), &set);
+  sched_setaffinity(0, sizeof set, &set);
 }
 
 void nap(std::uint64_t microseconds) {

@@ -60,6 +60,8 @@ class CallLog {
 
 // In no call that the profile records.
 void nap(std::uint64_t microseconds);
+// The calling thread, on the CPU of that number; where there are fewer they are counted again.
+void stay_on(unsigned cpu);
 
 // work(log) in a thread of its own.
 template <class Work>
