@@ -123,7 +123,8 @@ void Sender::queued(LiveLeg& leg, const EventHeader& header, DeviceId device) {
 void Sender::enqueue(const EventHeader& header, const QdiscEnqueue& event) {
   cpu(header.cpu).next[level(header)] = LegRef();
   const auto [leg, segment] = legs_.find(event.skbaddr);
-  if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
+  if (leg == nullptr) return was_cut_by_qdisc(header, event.skbaddr);
+  if (segment || leg->direction != LegDirection::tx) return;
   if (!leg->stages.has(Stage::dequeue)) leg->stages.set_first(Stage::enqueue, header.time);
 }
 
@@ -131,6 +132,7 @@ void Sender::dequeue(const EventHeader& header, const QdiscDequeue& event) {
   if (event.packets <= 0) return;
   Cpu& cpu = this->cpu(header.cpu);
   cpu.bulk = header.time;
+  cpu.bulk_first = event.skbaddr;
   cpu.bulk_left = event.packets - 1;
   const auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || segment || leg->direction != LegDirection::tx) return;
@@ -157,10 +159,15 @@ LiveLeg* Sender::start(const EventHeader& header, const NetDevStartXmit& event) 
   }
   ++leg->tx.starts_open;
   leg->stages.set_first(Stage::start, header.time);
-  // A bulk dequeue names its first skb only; the others follow on the same CPU.
-  if (leg->stages.has(Stage::enqueue) && !leg->stages.has(Stage::dequeue) && cpu.bulk_left > 0) {
-    --cpu.bulk_left;
-    leg->stages.set(Stage::dequeue, cpu.bulk);
+  // A bulk dequeue names its first skb only; the others follow on the same CPU. That one was not
+  // known, when a qdisc had cut it off another.
+  if (leg->stages.has(Stage::enqueue) && !leg->stages.has(Stage::dequeue)) {
+    if (event.skbaddr == cpu.bulk_first) {
+      leg->stages.set(Stage::dequeue, cpu.bulk);
+    } else if (cpu.bulk_left > 0) {
+      --cpu.bulk_left;
+      leg->stages.set(Stage::dequeue, cpu.bulk);
+    }
   }
   return leg;
 }
@@ -207,37 +214,40 @@ void Sender::accepted(const EventHeader& header, LiveLeg& leg, bool segment, std
 // ------------------------------------------------------------------------------ software GSO
 
 // An skb nobody queued is a segment of the oldest GSO packet of its device that still lacks bytes:
-// on this CPU, else on another one (a requeued rest is sent by whoever runs the queue next). A
-// shorter segment is the last one. Equal ones that add up may be all, or do so by chance: they are
-// all when other GSO packets wait for theirs.
+// of those that a qdisc has cut, whoever queued them; else on this CPU, else on another one (a
+// requeued rest is sent by whoever runs the queue next). A shorter segment is the last one. Equal
+// ones that add up may be all, or do so by chance: they are all when other GSO packets wait for
+// theirs.
 LiveLeg* Sender::take_segment(Cpu& own, SkbAddr address, DeviceId device, std::uint32_t len) {
-  LiveLeg* leg = take_segment_of(own, address, device, len);
+  LiveLeg* leg = take_segment_of(cut_by_qdiscs_, address, device, len);
+  if (leg == nullptr) leg = take_segment_of(own.segmented, address, device, len);
   for (Cpu& other : cpus_) {
     if (leg != nullptr) break;
     if (&other != &own && !other.segmented.empty()) {
-      leg = take_segment_of(other, address, device, len);
+      leg = take_segment_of(other.segmented, address, device, len);
     }
   }
   return leg;
 }
 
-LiveLeg* Sender::take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std::uint32_t len) {
-  for (auto at = cpu.segmented.begin(); at != cpu.segmented.end();) {
+LiveLeg* Sender::take_segment_of(Segmented& segmented, SkbAddr address, DeviceId device,
+                                 std::uint32_t len) {
+  for (auto at = segmented.begin(); at != segmented.end();) {
     LiveLeg* leg = at->get();
     if (leg == nullptr) {
-      at = cpu.segmented.erase(at);
+      at = segmented.erase(at);
       continue;
     }
     if (leg->tx.last_device != device) {
       ++at;
       continue;
     }
-    if (leg->tx.all_segments_seen && (at + 1 != cpu.segmented.end() || !may_go_on(*leg, len))) {
-      at = cpu.segmented.erase(at);
+    if (leg->tx.all_segments_seen && (at + 1 != segmented.end() || !may_go_on(*leg, len))) {
+      at = segmented.erase(at);
       continue;
     }
     add_segment(*leg, len);
-    if (len < leg->tx.first_segment_len) cpu.segmented.erase(at);
+    if (len < leg->tx.first_segment_len) segmented.erase(at);
     legs_.hold_segment(*leg, address);
     return leg;
   }
@@ -246,8 +256,7 @@ LiveLeg* Sender::take_segment_of(Cpu& cpu, SkbAddr address, DeviceId device, std
 
 // Freed before it was sent: its segments follow at once, if it is software GSO. One that waits for
 // longer was freed for another reason, and must not adopt somebody else's skbs.
-void Sender::expect_segments(EventHeader header, LiveLeg& leg) {
-  std::deque<LegRef>& segmented = cpu(header.cpu).segmented;
+void Sender::expect_segments(const EventHeader& header, Segmented& segmented, LiveLeg& leg) {
   segmented.push_back(&leg);
   while (segmented.size() > 1) {
     LiveLeg* oldest = segmented.front().get();
@@ -265,6 +274,17 @@ void Sender::expect_segments(EventHeader header, LiveLeg& leg) {
   }
 }
 
+// Some qdiscs cut what they are given, free it, and take the segments: those wait for the segments
+// of all who were before them, whichever CPU they came from (tbf_segment(), net/sched/sch_tbf.c).
+void Sender::was_cut_by_qdisc(const EventHeader& header, SkbAddr address) {
+  Segmented& segmented = cpu(header.cpu).segmented;
+  LiveLeg* leg = segmented.empty() ? nullptr : segmented.back().get();
+  if (leg == nullptr || leg->skbaddr != address || leg->segments > 0) return;
+  segmented.pop_back();
+  leg->stages.set_first(Stage::enqueue, header.time);
+  expect_segments(header, cut_by_qdiscs_, *leg);
+}
+
 // ------------------------------------------------------------------------------ ends
 
 void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address) {
@@ -280,7 +300,7 @@ void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAdd
     if (leg.segments > 0) return close_if_gone(leg);  // freed before, and they are its end
     // What was requeued is not segmented any more (dequeue_skb(), net/sched/sch_generic.c).
     if (leg.requeues > 0) return legs_.close(leg, sent_outcome(leg));
-    return expect_segments(header, leg);
+    return expect_segments(header, cpu(header.cpu).segmented, leg);
   }
   leg.stages.set(Stage::complete, header.time);
   close_if_gone(leg);
@@ -311,6 +331,7 @@ void Sender::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   forget_starts(cpu);
   cpu.segmented.clear();
+  cut_by_qdiscs_.clear();
   cpu.bulk_left = 0;
   cpu.next[0] = cpu.next[1] = LegRef();
 }

@@ -134,7 +134,7 @@ TEST(LiveDatagramLoss, what_is_not_marked_is_right) {
         [&](CallLog& log, std::size_t i) {
           read_each(log, sockets[i].receiver, readers[i], 100 * attempt + static_cast<unsigned>(i));
         });
-    const std::vector<Arrival> arrivals = udp_arrivals(recording, ends.server.device, kShortest);
+    const std::vector<Arrival> arrivals = udp_arrivals(recording, ends.server, kShortest);
     std::size_t right = 0, marked = 0;
     for (std::size_t i = 0; i < readers.size(); ++i) {
       const Judged judged = judge(arrivals, readers[i], logs.sent[i], logs.read[i]);
@@ -172,7 +172,7 @@ TEST(LiveDatagramStart, an_overloaded_servers_are_told_by_their_lengths) {
   }
   recording.stop();
   Judged judged;
-  for (const Arrival& arrival : udp_arrivals(recording, ends.server.device, kShortest)) {
+  for (const Arrival& arrival : udp_arrivals(recording, ends.server, kShortest)) {
     const auto length = std::find(lengths.begin(), lengths.end(), arrival.payload);
     const auto number = static_cast<std::size_t>(length - lengths.begin());
     if (number < read.calls.size() && sent.calls.at(number).contains(arrival.send)) {

@@ -95,7 +95,7 @@ class LiveDatagramSenders : public ::testing::Test {
     CallLog read = reader.get();
     recording.stop();
 
-    const std::vector<Arrival> seen = udp_arrivals(recording, ends.server.device, kLength);
+    const std::vector<Arrival> seen = udp_arrivals(recording, ends.server, kLength);
     ASSERT_EQ(seen.size(), kSenders * kOfEach);
     const auto order = order_of(seen, sent);
     ASSERT_EQ(order.size(), seen.size());

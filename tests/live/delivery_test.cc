@@ -60,7 +60,7 @@ class LiveDelivery : public ::testing::Test {
       const CallLog log = reader.get();
       recording.stop();
       if (!in_order(connection)) continue;
-      arrivals = tcp_arrivals(recording, to.device, connection.request_flow);
+      arrivals = tcp_arrivals(recording, to, connection.request_flow);
       const Compared compared = compare_stream(arrivals, log.calls);
       // A segment whose header carries a SACK, too, has fewer bytes of data than its length tells.
       if (compared.bytes != sent.at()) continue;
@@ -110,8 +110,8 @@ RequestResponse ping_pong(const End& from, const End& to, Server manner) {
   result.client = client.get();
   result.server = server.get();
   recording.stop();
-  result.requests = tcp_arrivals(recording, to.device, connection.request_flow);
-  result.answers = tcp_arrivals(recording, from.device, connection.answer_flow);
+  result.requests = tcp_arrivals(recording, to, connection.request_flow);
+  result.answers = tcp_arrivals(recording, from, connection.answer_flow);
   return result;
 }
 
@@ -367,7 +367,7 @@ TEST_F(LiveDelivery, read_readv_recvmsg_after_epoll_and_poll) {
   const CallLog log = server.get();
   recording.stop();
   const std::vector<Arrival> requests =
-      tcp_arrivals(recording, ends.server.device, connection.request_flow);
+      tcp_arrivals(recording, ends.server, connection.request_flow);
   const Compared seen = compare_stream(requests, log.calls);
   expect_all_right("epoll, poll", seen, kMessages * kBytes);
   // Who slept, slept in the wait before the read.
@@ -486,7 +486,7 @@ class LiveUdp : public LiveDelivery {
     }
     const CallLog log = server.get();
     recording.stop();
-    const std::vector<Arrival> seen = udp_arrivals(recording, to.device, kDatagram);
+    const std::vector<Arrival> seen = udp_arrivals(recording, to, kDatagram);
     const Compared result = compare_datagrams(seen, log.calls);
     std::printf("%s: %s\n", what, result.text().c_str());
     EXPECT_EQ(result.packets, std::size_t{kDatagrams});
@@ -538,7 +538,7 @@ TEST_F(LiveUdp, a_socket_that_is_not_empty_until_the_end) {
     std::erase_if(call.datagrams, [](std::uint32_t number) { return number < kBefore; });
     for (std::uint32_t& number : call.datagrams) number -= kBefore;
   }
-  const std::vector<Arrival> seen = udp_arrivals(recording, ends.server.device, kDatagram);
+  const std::vector<Arrival> seen = udp_arrivals(recording, ends.server, kDatagram);
   const Compared result = compare_datagrams(seen, log.calls);
   std::printf("udp, never empty: %s\n", result.text().c_str());
   EXPECT_EQ(result.packets, std::size_t{kMeanwhile});
@@ -627,7 +627,7 @@ TEST_F(LiveDelivery, several_flows_through_gro) {
     std::vector<Compared> seen;
     for (std::size_t i = 0; i < kFlows; ++i) {
       seen.push_back(compare_stream(
-          tcp_arrivals(recording, ends.server.device, connections[i].request_flow), logs[i].calls));
+          tcp_arrivals(recording, ends.server, connections[i].request_flow), logs[i].calls));
     }
     // A segment whose header carries a SACK, too, has fewer bytes of data than its length tells.
     const auto told_all = [](const Compared& flow) { return flow.bytes == 30 * kBytes; };

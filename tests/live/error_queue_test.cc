@@ -62,8 +62,8 @@ TEST(LiveErrorQueue, is_not_read_for_what_was_received) {
     const std::size_t time_stamps = answer_each(log, connection.server);
     recording.stop();
     if (!in_order(connection)) continue;
-    const Compared compared = compare_stream(
-        tcp_arrivals(recording, ends.server.device, connection.request_flow), log.calls);
+    const Compared compared =
+        compare_stream(tcp_arrivals(recording, ends.server, connection.request_flow), log.calls);
     std::printf("%zu time stamps: %s\n", time_stamps, compared.text().c_str());
     EXPECT_GT(time_stamps, 0U);
     EXPECT_EQ(compared.bytes, kMessages * kMessage);

@@ -141,8 +141,8 @@ TEST(LiveLoss, what_is_not_marked_is_right) {
     std::size_t right = 0, marked = 0;
     for (std::size_t i = 0; i < readers.size(); ++i) {
       Judged judged;
-      judge(tcp_arrivals(recording, ends.server.device, connections[i].request_flow),
-            logs.sent[i].calls, logs.read[i].calls, judged);
+      judge(tcp_arrivals(recording, ends.server, connections[i].request_flow), logs.sent[i].calls,
+            logs.read[i].calls, judged);
       judged.expect_none_wrong(fmt::format("loss, who {}", readers[i].name));
       right += judged.right;
       marked += judged.marked;
@@ -181,8 +181,8 @@ TEST(LiveStart, what_a_socket_held_before_the_capture_shifts_nothing) {
     recording.stop();
     ASSERT_TRUE(in_order(connection));
     Judged judged;
-    judge(tcp_arrivals(recording, ends.server.device, connection.request_flow), sent.calls,
-          read.calls, judged);
+    judge(tcp_arrivals(recording, ends.server, connection.request_flow), sent.calls, read.calls,
+          judged);
     judged.expect_none_wrong(fmt::format("start, who {}", readers[i].name));
     EXPECT_GT(judged.right, 200U);
     EXPECT_LT(judged.marked, judged.right / 10);

@@ -50,8 +50,7 @@ class LiveOutOfOrder : public ::testing::Test {
     const CallLog log = server.get();
     std::vector<ByteRange> passed = reorderer.stop();
     recording.stop();
-    std::vector<Arrival> seen =
-        tcp_arrivals(recording, ends->server.device, connection.request_flow);
+    std::vector<Arrival> seen = tcp_arrivals(recording, ends->server, connection.request_flow);
     EXPECT_EQ(seen.size(), passed.size());
     std::size_t late = 0;
     for (std::size_t i = 0; i < std::min(seen.size(), passed.size()); ++i) {

@@ -90,7 +90,7 @@ class LiveUdpGso : public ::testing::Test {
     }
     const CallLog log = reader.get();
     recording.stop();
-    arrivals = udp_arrivals(recording, to.device, kDatagram);
+    arrivals = udp_arrivals(recording, to, kDatagram);
     EXPECT_EQ(arrivals.size(), std::size_t{kMessages});
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
       EXPECT_EQ(arrivals[i].payload, counts[i] * kDatagram) << i;

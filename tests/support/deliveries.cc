@@ -166,7 +166,7 @@ void Recording::stop(bool may_lose) {
   }
 }
 
-std::vector<Arrival> tcp_arrivals(const Recording& recording, const std::string& device,
+std::vector<Arrival> tcp_arrivals(const Recording& recording, const End& end,
                                   const std::string& flow) {
   // What GRO merged is of the flow of the packet that it was merged into, which has another id.
   std::set<std::uint64_t> of_flow;
@@ -180,12 +180,12 @@ std::vector<Arrival> tcp_arrivals(const Recording& recording, const std::string&
       continue;
     }
     const json::object& last = packet.at("legs").as_array().back().as_object();
-    if (text_if_there(last, "device") != device) continue;
+    if (text_if_there(last, "device") != end.device) continue;
     std::optional<Arrival> found = arrival(packet);
-    if (!found || found->len <= kTcpHeaders) continue;
+    if (!found || found->len <= end.outer_headers + kTcpHeaders) continue;
     const bool handshake = !found->has("proto") && found->merged_into == 0;
-    if (handshake && found->len == kSyn) continue;
-    found->payload = found->len - kTcpHeaders;
+    if (handshake && found->len == end.outer_headers + kSyn) continue;
+    found->payload = found->len - end.outer_headers - kTcpHeaders;
     const auto switches = recording.switches().find(found->pid);
     if (switches != recording.switches().end()) {
       const auto next = std::lower_bound(switches->second.begin(), switches->second.end(),
@@ -198,15 +198,15 @@ std::vector<Arrival> tcp_arrivals(const Recording& recording, const std::string&
   return arrivals;
 }
 
-std::vector<Arrival> udp_arrivals(const Recording& recording, const std::string& device,
+std::vector<Arrival> udp_arrivals(const Recording& recording, const End& end,
                                   std::uint32_t payload) {
   std::vector<Arrival> arrivals;
   for (const json::object& packet : recording.packets()) {
     const json::object& last = packet.at("legs").as_array().back().as_object();
-    if (text_if_there(last, "device") != device) continue;
+    if (text_if_there(last, "device") != end.device) continue;
     std::optional<Arrival> found = arrival(packet);
-    if (!found || found->len < kUdpHeaders + payload) continue;
-    found->payload = found->len - kUdpHeaders;
+    if (!found || found->len < end.outer_headers + kUdpHeaders + payload) continue;
+    found->payload = found->len - end.outer_headers - kUdpHeaders;
     arrivals.push_back(std::move(*found));
   }
   sort_by_arrival(arrivals);

@@ -65,11 +65,11 @@ struct Arrival {
   }
 };
 
-// The packets with data that `device` received of a TCP flow, in the order of their arrival.
-std::vector<Arrival> tcp_arrivals(const Recording& recording, const std::string& device,
+// The packets with data that `end` received of a TCP flow, in the order of their arrival.
+std::vector<Arrival> tcp_arrivals(const Recording& recording, const End& end,
                                   const std::string& flow);
-// The UDP datagrams that `device` received with a payload of `payload` bytes or more.
-std::vector<Arrival> udp_arrivals(const Recording& recording, const std::string& device,
+// The UDP datagrams that `end` received with a payload of `payload` bytes or more.
+std::vector<Arrival> udp_arrivals(const Recording& recording, const End& end,
                                   std::uint32_t payload);
 
 // Where in the stream an arrival's bytes are, where that is not the order of arrival.

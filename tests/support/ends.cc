@@ -21,11 +21,6 @@
 namespace skbtrail::test {
 namespace {
 
-void must(const std::vector<std::string>& argv) {
-  const RunResult result = run(argv);
-  if (result.status != 0) throw std::runtime_error(argv[0] + " " + argv[1] + ": " + result.err);
-}
-
 void check(bool ok, const char* what) {
   if (!ok) throw std::runtime_error(std::string(what) + ": " + errno_text(errno));
 }
@@ -41,13 +36,25 @@ sockaddr* generic(sockaddr_in& at) {
   return reinterpret_cast<sockaddr*>(&at);
 }
 
+// As `skbtrail packets` writes it.
+std::string text_of(const sockaddr_in& at) {
+  char address[INET_ADDRSTRLEN]{};
+  inet_ntop(AF_INET, &at.sin_addr, address, sizeof address);
+  return fmt::format("{}:{}", address, ntohs(at.sin_port));
+}
+
+sockaddr_in own_address(const Fd& fd) {
+  sockaddr_in at{};
+  socklen_t size = sizeof at;
+  check(getsockname(fd.get(), generic(at), &size) == 0, "getsockname");
+  return at;
+}
+
 // Binds to any port; the address that it has then.
 sockaddr_in bind_to(const Fd& fd, const End& end) {
   sockaddr_in at = address_of(end.address);
-  socklen_t size = sizeof at;
-  check(bind(fd.get(), generic(at), size) == 0, "bind");
-  check(getsockname(fd.get(), generic(at), &size) == 0, "getsockname");
-  return at;
+  check(bind(fd.get(), generic(at), sizeof at) == 0, "bind");
+  return own_address(fd);
 }
 
 Fd tcp_socket(const std::string& space) {
@@ -114,10 +121,9 @@ Connection connect(const End& from, const End& to) {
   check(static_cast<bool>(made.server), "accept");
   set_option(made.server, IPPROTO_TCP, TCP_NODELAY, 1);
   for (const Fd* fd : {&made.client, &made.server}) give_up_late(*fd);
-  const std::string far = fmt::format("{}:{}", from.address, ntohs(client.sin_port));
-  const std::string near = fmt::format("{}:{}", to.address, ntohs(server.sin_port));
-  made.request_flow = far + ">" + near;
-  made.answer_flow = near + ">" + far;
+  // What lies between the two may translate addresses: each has a name of its own for the flow.
+  made.request_flow = text_of(client) + ">" + text_of(server);
+  made.answer_flow = text_of(server) + ">" + text_of(own_address(made.client));
   return made;
 }
 

@@ -17,6 +17,7 @@ struct End {
   std::string space;    // name of its network namespace
   std::string address;  // IPv4
   std::string device;
+  std::uint32_t outer_headers = 0;  // of what the device receives, as IP sees it: of a tunnel
 };
 
 // A socket belongs to the namespace it was made in, whoever uses it.
@@ -27,7 +28,8 @@ void set_option(const Fd& fd, int level, int name, int value);
 // sends it, as far as the window allows. Reads give up after 20 s.
 struct Connection {
   Fd client, server;
-  std::string request_flow, answer_flow;  // as `skbtrail packets` names them
+  // As `skbtrail packets` names what the server and what the client receives.
+  std::string request_flow, answer_flow;
 };
 Connection connect(const End& from, const End& to);
 

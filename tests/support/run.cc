@@ -1,6 +1,8 @@
 #include "support/run.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -78,6 +80,13 @@ RunResult run(const std::vector<std::string>& argv) {
   waitpid(pid, &status, 0);
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
+}
+
+void must(const std::vector<std::string>& argv) {
+  const RunResult result = run(argv);
+  if (result.status != 0) {
+    throw std::runtime_error(fmt::format("{}: {}", fmt::join(argv, " "), result.err));
+  }
 }
 
 RunResult skbtrail(std::vector<std::string> arguments) {

@@ -14,6 +14,8 @@ struct RunResult {
 
 // argv[0] is searched in PATH; standard input is empty. Throws when it cannot be started.
 RunResult run(const std::vector<std::string>& argv);
+// Throws with what it said when its status is not 0.
+void must(const std::vector<std::string>& argv);
 
 // The skbtrail of this build with these arguments.
 RunResult skbtrail(std::vector<std::string> arguments);

@@ -26,11 +26,6 @@ constexpr std::size_t kMessage = 64;
 constexpr std::array<const char*, 2> kDevices{"skbt0", "skbt1"};
 constexpr std::array<const char*, 2> kAddresses{"10.201.0.1", "10.201.0.2"};
 
-void must(const std::vector<std::string>& argv) {
-  const RunResult result = run(argv);
-  if (result.status != 0) throw std::runtime_error(argv[0] + " " + argv[1] + ": " + result.err);
-}
-
 void check(bool ok, const char* what) {
   if (!ok) throw std::runtime_error(std::string(what) + ": " + errno_text(errno));
 }

@@ -39,10 +39,17 @@ class Send : public ::testing::Test, protected TrackerScript {
     event.packets = count;
     tracker.on(at(time), event);
   }
-  void enqueue(Nanoseconds time, SkbAddr address) {
+  void enqueue(Nanoseconds time, SkbAddr address, CpuId cpu = 0) {
     QdiscEnqueue event;
     event.skbaddr = address;
-    tracker.on(at(time), event);
+    tracker.on(at(time, cpu), event);
+  }
+  // A qdisc has cut it: the segments are in the queue.
+  void enqueue_cut(Nanoseconds time, SkbAddr address, std::uint32_t len, CpuId cpu,
+                   std::string_view device = "eth0") {
+    queue(time, address, len, device, cpu);
+    consume(time + 1, address, cpu);
+    enqueue(time + 2, address, cpu);
   }
   const Leg& only() {
     tracker.finish();
@@ -551,6 +558,66 @@ TEST_F(Send, two_gso_packets_of_one_bulk_get_their_own_segments) {
   EXPECT_EQ(legs.tx[0].segments, 2U);
   EXPECT_EQ(legs.tx[0].skbaddr, skb(1));
   EXPECT_EQ(legs.tx[1].segments, 2U);
+}
+
+// Whoever runs the queue sends those of all, in the order in which they came to it.
+TEST_F(Send, segments_that_a_qdisc_has_cut_wait_for_those_of_other_cpus) {
+  enqueue_cut(100, skb(1), 66 + 1448 + 10, 1);
+  enqueue_cut(110, skb(2), 66 + 1448 + 20, 0);
+  enqueue_cut(120, skb(3), 66 + 1448 + 30, 1);
+  std::uint64_t segment = 10;
+  for (const std::uint32_t len : {66 + 1448, 66 + 10, 66 + 1448, 66 + 20, 66 + 1448, 66 + 30}) {
+    dequeue(200 + segment, skb(segment), 1);
+    start(201 + segment, skb(segment), len);
+    xmit(201 + segment, skb(segment), 0, len);
+    consume(300 + segment, skb(segment));
+    ++segment;
+  }
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 3U);
+  for (std::size_t i : {0U, 1U, 2U}) {
+    const Leg& leg = legs.tx[i];
+    EXPECT_EQ(leg.skbaddr, skb(i + 1));
+    EXPECT_EQ(leg.outcome, Outcome::transmitted) << i;
+    EXPECT_EQ(leg.segments, 2U) << i;
+    EXPECT_EQ(time(leg, Stage::enqueue), 102 + 10 * i);
+    EXPECT_EQ(time(leg, Stage::dequeue), 210 + 2 * i);
+    EXPECT_EQ(time(leg, Stage::start), 211 + 2 * i);
+  }
+}
+
+// On a device of another queue, or of none, segments are still those of who sends them.
+TEST_F(Send, segments_that_a_qdisc_has_cut_are_of_its_device) {
+  enqueue_cut(100, skb(1), 66 + 1448 + 10, 0, "eth1");
+  queue(110, skb(2), 66 + 1448 + 20);
+  consume(111, skb(2));
+  for (const std::uint64_t i : {0U, 1U}) {
+    start(120 + i, skb(10 + i), i == 0 ? 66 + 1448 : 66 + 20);
+    xmit(120 + i, skb(10 + i));
+  }
+  for (const std::uint64_t i : {0U, 1U}) {
+    start(130 + i, skb(20 + i), i == 0 ? 66 + 1448 : 66 + 10, "eth1");
+    xmit(130 + i, skb(20 + i), 0, 100, "eth1");
+  }
+  for (const std::uint64_t i : {10U, 11U, 20U, 21U}) consume(200 + i, skb(i));
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[0].skbaddr, skb(2));
+  EXPECT_EQ(time(legs.tx[0], Stage::start), 120U);
+  EXPECT_EQ(legs.tx[1].skbaddr, skb(1));
+  EXPECT_EQ(time(legs.tx[1], Stage::start), 130U);
+  for (const Leg& leg : legs.tx) EXPECT_EQ(leg.segments, 2U);
+}
+
+// What came to the queue meanwhile is not known: the segments are nobody's.
+TEST_F(Send, segments_that_a_qdisc_has_cut_are_not_told_behind_a_gap) {
+  enqueue_cut(100, skb(1), 66 + 1448 + 10, 1);
+  tracker.on_loss(LossWindow{.cpu = 0, .from = 110, .to = 120});
+  start(200, skb(10), 66 + 1448);
+  xmit(201, skb(10));
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 1U);
+  EXPECT_EQ(legs.tx[0].segments, 0U);
 }
 
 // veth without TSO: the receiver gets the segments, each as a packet of its own.

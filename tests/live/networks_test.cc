@@ -1,0 +1,143 @@
+// What skbtrail says of deliveries over the networks that machines have, against what both ends
+// logged of their calls.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "support/call_log.h"
+#include "support/deliveries.h"
+#include "support/networks.h"
+#include "support/recording.h"
+#include "support/stream.h"
+
+namespace skbtrail::test {
+namespace {
+
+class LiveNetwork : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
+    if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
+    try {
+      network_.emplace(GetParam());
+    } catch (const std::runtime_error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  const End& client() const { return network_->client(); }
+  const End& server() const { return network_->server(); }
+
+  static void expect_all_right(const Compared& compared, std::uint64_t bytes) {
+    std::printf("%s: %s\n", name_of(GetParam()).c_str(), compared.text().c_str());
+    EXPECT_EQ(compared.bytes, bytes) << compared.text();
+    EXPECT_EQ(compared.read, bytes) << compared.text();
+    EXPECT_GT(compared.packets, 0U);
+    EXPECT_EQ(compared.right + compared.unknown, compared.packets) << compared.text();
+    EXPECT_LE(compared.unknown * 200, compared.packets) << compared.text();
+  }
+
+ private:
+  std::optional<Network> network_;
+};
+
+constexpr std::size_t kConnections = 2;
+
+// Each sender on a CPU of its own, writes and reads of any size.
+TEST_P(LiveNetwork, streams) {
+  constexpr std::size_t kBytes = 1'500'000;
+  constexpr int kTries = 8;
+  for (int i = 0; i < kTries; ++i) {
+    Recording recording;
+    std::vector<Connection> connections;
+    for (std::size_t n = 0; n < kConnections; ++n)
+      connections.push_back(connect(client(), server()));
+    std::vector<std::future<CallLog>> readers, writers;
+    for (std::size_t n = 0; n < kConnections; ++n) {
+      const Connection& connection = connections[n];
+      readers.push_back(thread([&connection, n](CallLog& log) {
+        std::mt19937 random(static_cast<unsigned>(n));
+        Stream taken;
+        while (taken.at() < kBytes) take(log, taken, connection.server, 1 + random() % 10'000);
+      }));
+      writers.push_back(thread([&connection, n](CallLog& log) {
+        stay_on(static_cast<unsigned>(n));
+        std::mt19937 random(static_cast<unsigned>(n));
+        Stream sent;
+        while (sent.at() < kBytes) {
+          send_all(log, sent, connection.client,
+                   std::min(1 + random() % 20'000, kBytes - sent.at()));
+        }
+      }));
+    }
+    for (std::future<CallLog>& writer : writers) writer.get();
+    std::vector<CallLog> logs;
+    for (std::future<CallLog>& reader : readers) logs.push_back(reader.get());
+    recording.stop();
+    if (!std::all_of(connections.begin(), connections.end(), in_order)) continue;
+    std::vector<Compared> seen;
+    for (std::size_t n = 0; n < kConnections; ++n) {
+      seen.push_back(compare_stream(tcp_arrivals(recording, server(), connections[n].request_flow),
+                                    logs[n].calls));
+    }
+    // A segment whose header carries a SACK, too, has fewer bytes of data than its length tells.
+    const auto told_all = [](const Compared& flow) { return flow.bytes == kBytes; };
+    if (!std::all_of(seen.begin(), seen.end(), told_all)) {
+      std::printf("%s: %s\n", name_of(GetParam()).c_str(), seen[0].text().c_str());
+      continue;
+    }
+    for (const Compared& flow : seen) expect_all_right(flow, kBytes);
+    return;
+  }
+  FAIL() << "segments came out of order, or their lengths told nothing, " << kTries << " times";
+}
+
+// Requests of any size up to a few segments, one after another, and answers.
+TEST_P(LiveNetwork, requests_and_answers) {
+  constexpr int kRequests = 500;
+  constexpr std::size_t kMost = 6'000;
+  Recording recording;
+  const Connection connection = connect(client(), server());
+  const auto size = [](std::mt19937& random) { return 1 + random() % kMost; };
+  auto serving = thread([&](CallLog& log) {
+    std::mt19937 random(1);
+    Stream in, out;
+    for (int i = 0; i < kRequests; ++i) {
+      take(log, in, connection.server, size(random), MSG_WAITALL);
+      send_all(log, out, connection.server, size(random));
+    }
+  });
+  auto asking = thread([&](CallLog& log) {
+    std::mt19937 random(1);
+    Stream in, out;
+    for (int i = 0; i < kRequests; ++i) {
+      send_all(log, out, connection.client, size(random));
+      take(log, in, connection.client, size(random), MSG_WAITALL);
+    }
+  });
+  const CallLog asked = asking.get(), served = serving.get();
+  recording.stop();
+  const auto sum = [](const CallLog& log) {
+    std::uint64_t bytes = 0;
+    for (const LoggedCall& call : log.calls)
+      bytes += call.takes ? static_cast<std::uint64_t>(call.ret) : 0;
+    return bytes;
+  };
+  expect_all_right(
+      compare_stream(tcp_arrivals(recording, server(), connection.request_flow), served.calls),
+      sum(served));
+  expect_all_right(
+      compare_stream(tcp_arrivals(recording, client(), connection.answer_flow), asked.calls),
+      sum(asked));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, LiveNetwork,
+                         ::testing::Values(Way::veth, Way::rps, Way::threaded_polls,
+                                           Way::deferred_polls, Way::bridge, Way::nat, Way::macvlan,
+                                           Way::vxlan, Way::vxlan_rps, Way::shaped,
+                                           Way::redirected_to_ifb),
+                         [](const auto& way) { return name_of(way.param); });
+
+}  // namespace
+}  // namespace skbtrail::test
