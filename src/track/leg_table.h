@@ -23,6 +23,7 @@ namespace skbtrail::track {
 // What the receive rules remember of a leg (track/receive.h, track/protocol.h, track/delivery.h).
 struct RxState {
   bool in_backlog = false;  // of a CPU: netif_rx() put it there
+  bool held = false;        // GRO has kept it, maybe for a poll to come
   bool stacked = false;     // netif_receive_skb was seen
   bool handed_on = false;  // since then, to another device: a netif_receive_skb of that one follows
   bool has_data = false;   // a socket has taken bytes of it

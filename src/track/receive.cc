@@ -89,12 +89,14 @@ LiveLeg& Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text de
   if (leg != nullptr && leaves_tunnel(*leg, id, len)) {
     context.receive(header);
     hand_on(*leg);
+    mark(*leg, header, context, leg->rx.last_device);
   } else {
     leg = &enter(header, context, address, id, len);
     leg->stages.set(Stage::gro, header.time);
     context.set_stages(leg->stages, leg->head == leg ? 0 : leg->birth);
   }
   leg->rx.vlan = vlan;
+  leg->rx.held = false;
   Cpu& cpu = cpus_[header.cpu];
   cpu.in_gro = leg;
   cpu.flushed = cpu.taker = LegRef();
@@ -134,6 +136,7 @@ void Receiver::gro_exit(const EventHeader& header, std::int32_t ret) {
   cpu.in_gro = LegRef();
   if (leg == nullptr) return;
   if (ret == kGroHeld) {
+    leg->rx.held = true;
     if (cpu.held.size() >= kMaxHeld) cpu.held.erase(cpu.held.begin());
     cpu.held.push_back(leg);
   } else if (ret == kGroMerged || ret == kGroMergedFree) {
@@ -188,13 +191,24 @@ bool Receiver::is_hop(const EventHeader& header, const NetRxContext& context, co
          leg.rx.last_device != device && !leg.rx.has_data && !leg.rx.delivered;
 }
 
+// Receive packet steering has put it into the backlog of a CPU, of this very one, perhaps, which no
+// event tells (get_rps_cpu(), enqueue_to_backlog(), net/core/dev.c): what a driver or GRO hands
+// over without that is received in the same poll.
+bool Receiver::was_spread(const EventHeader& header, const NetRxContext& context,
+                          const LiveLeg& leg) {
+  if (leg.rx.stacked && !leg.rx.handed_on) return false;
+  if (leg.rx.cpu != header.cpu) return true;
+  return !leg.rx.held && (leg.rx.run != context.run() || leg.rx.poll != context.poll());
+}
+
 LiveLeg& Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {
   NetRxContext& context = contexts_[header.cpu];
   context.receive(header);
   LiveLeg* leg = legs_.find(event.skbaddr).leg;
-  const std::uint32_t batch = protocol_.receives(header, leg != nullptr && leg->rx.in_backlog);
-
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  const bool from_backlog = received && (leg->rx.in_backlog || was_spread(header, context, *leg));
+  const std::uint32_t batch = protocol_.receives(header, from_backlog);
+
   const bool hop =
       received && leg->rx.stacked && (leg->rx.handed_on || is_hop(header, context, *leg, device));
   if (!received || (leg->rx.stacked && !hop)) {

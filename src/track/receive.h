@@ -73,6 +73,8 @@ class Receiver {
   static bool leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t len);
   void hand_on(LiveLeg& leg);
   static bool has_left_gro(const LiveLeg& leg);
+  static bool was_spread(const EventHeader& header, const NetRxContext& context,
+                         const LiveLeg& leg);
   static bool is_hop(const EventHeader& header, const NetRxContext& context, const LiveLeg& leg,
                      DeviceId device);
   static void mark(LiveLeg& leg, const EventHeader& header, const NetRxContext& context,

@@ -1,5 +1,6 @@
 // The packet tracker's receive rules: driver, GRO, hops, tunnels, and how packets end.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 #include <array>
 
@@ -397,6 +398,76 @@ TEST_F(Receive, packet_steering_moves_a_packet_to_another_cpu) {
   EXPECT_EQ(leg.stack_cpu, 1U);
   EXPECT_EQ(time(leg, Stage::softirq), 100U) << "of the run that took it from the device";
   EXPECT_EQ(time(leg, Stage::stack), 150U);
+}
+
+// The backlog of a CPU has done with one before it receives the next: what came before, and was
+// told of by nobody, waits elsewhere.
+TEST_F(Receive, what_packet_steering_put_into_a_backlog_is_received_alone) {
+  softirq(100);
+  gro(110, skb(1), kGroNormal);
+  gro(115, skb(2), kGroNormal);
+  poll(120);
+  receive(130, skb(1), 52 + 1000, "eth0");
+  receive(140, skb(2), 52 + 1000, "eth0");
+  probe(145, 1000, std::nullopt);
+  softirq_exit(150);
+  copy(900, skb(2), 1000);
+  finished();
+  EXPECT_FALSE(packets.with_id(1).last.stages.has(Stage::proto)) << "in its socket's backlog";
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 145U);
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::exact);
+}
+
+// What GRO has held until a later poll is received with others, all before the first is looked at.
+TEST_F(Receive, what_gro_has_held_is_received_in_a_list) {
+  softirq(100);
+  gro(110, skb(1), kGroHeld);
+  gro(115, skb(2), kGroHeld);
+  poll(120);
+  receive(130, skb(1), 52 + 1000, "eth0");
+  receive(140, skb(2), 52 + 1000, "eth0");
+  probe(145, 1000, std::nullopt);
+  softirq_exit(150);
+  copy(900, skb(1), 1000);
+  finished();
+  EXPECT_EQ(time(packets.with_id(1).last, Stage::proto), 145U);
+  EXPECT_FALSE(packets.with_id(2).last.stages.has(Stage::proto));
+}
+
+// A tunnel's packets of two stages in one backlog: the outer one has gone to no socket.
+TEST_F(Receive, packet_steering_of_a_tunnels_packets_too) {
+  const auto unpack = [this](Nanoseconds time, std::uint64_t number) {
+    tracker.on(at(time), NapiGroReceiveEntry{{{skb(number), 328, "vxlan0"}, false, kIpv4}});
+    NapiGroReceiveExit leave;
+    leave.ret = kGroNormal;
+    tracker.on(at(time + 1), leave);
+  };
+  SkDataReady ready;
+  ready.family = AF_INET;
+  ready.protocol = IPPROTO_UDP;
+  ready.skaddr = SockAddr{0xffff888200000000};
+  softirq(100);
+  receive(110, skb(1), 378, "eth0");
+  unpack(120, 1);
+  poll(130, "vxlan0");
+  tracker.on(at(132), NetifRx{{skb(2), 378, "eth0"}});
+  softirq_exit(135);
+  softirq(140);
+  receive(150, skb(2), 378, "eth0");
+  receive(160, skb(1), 328, "vxlan0");
+  tracker.on(at(170), ready);
+  unpack(180, 2);
+  poll(190, "vxlan0");
+  receive(200, skb(2), 328, "vxlan0");
+  tracker.on(at(210), ready);
+  softirq_exit(220);
+  ASSERT_EQ(finished().size(), 2U);
+  for (const std::uint64_t id : {1, 2}) {
+    const Leg& leg = packets.with_id(id).last;
+    EXPECT_EQ(time(leg, Stage::ready), id == 1 ? 170U : 210U);
+    EXPECT_EQ(leg.hops, 1U);
+    EXPECT_EQ(leg.confidence, Confidence::exact);
+  }
 }
 
 TEST_F(Receive, over_lo_the_skb_that_was_sent_is_received) {
