@@ -75,15 +75,21 @@ void Datagrams::reads_early(Task& task, Socket& socket, const EarlyRead& read) {
   task.early_socket = socket.key;
 }
 
+// A CPU may be interrupted between putting a datagram into the queue and announcing it: meanwhile
+// others announce what they have received later.
+constexpr Nanoseconds kMostInterrupted = 100'000'000;
+
 // Who has taken the datagram that is announced now? Only the order and length of reads tell which.
 std::optional<EarlyRead> Datagrams::take_early_read(Socket& socket, const LiveLeg& packet,
                                                     bool is_part) {
   Fifo<EarlyRead>& reads = socket.early_reads;
-  while (!reads.empty() && reads.front().time < packet.stages[Stage::stack]) reads.pop();
+  const Nanoseconds received = packet.stages[Stage::stack];
+  while (!reads.empty() && reads.front().time + kMostInterrupted < received) reads.pop();
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const EarlyRead& read = reads.at(i);
-    if ((read.of_another && !is_part) || !may_be_as_long(packet, read.length)) continue;
+    if (read.time < received || (read.of_another && !is_part)) continue;
+    if (!may_be_as_long(packet, read.length)) continue;
     const bool is_it = is_part || is_as_long(packet, read.length);
     if (!found || is_it) found = i;
     if (is_it) break;

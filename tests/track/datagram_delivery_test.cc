@@ -165,6 +165,34 @@ TEST_F(DatagramsOfTwoCpus, behind_one_that_was_read_early) {
   EXPECT_EQ(time(leg(2), Stage::ready), 111U);
 }
 
+// Its CPU is interrupted before it announces what is read already; another one is faster meanwhile.
+TEST_F(DatagramsOfTwoCpus, one_that_was_read_early_is_announced_behind_a_later_one) {
+  receive_one(100, 1);
+  read_one(105);
+  receive_one(120, 2, "eth0", 0);
+  tracker.on(at(121), ready(kUdp));
+  read_one(130);
+  tracker.on(at(140, kOther), ready(kUdp));
+  receive_one(200, 3, "eth0", 0);
+  tracker.on(at(201), ready(kUdp));
+  read_one(210);
+  expect_read_at(1, 110);
+  expect_read_at(2, 135);
+  expect_read_at(3, 215);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U);
+}
+
+// What was read long ago, nobody is going to announce.
+TEST_F(DatagramsOfTwoCpus, one_that_was_read_long_ago_is_not_announced_now) {
+  constexpr Nanoseconds kLater = 1'000'000'000;
+  read_one(105);
+  receive_one(kLater, 1);
+  tracker.on(at(kLater + 1, kOther), ready(kUdp));
+  read_one(kLater + 10);
+  expect_read_at(1, kLater + 15);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 1U);
+}
+
 // Only what came by that device on another CPU, while this one was at work.
 TEST_F(DatagramsOfTwoCpus, what_may_not_have_been_left_is_not_taken) {
   constexpr Nanoseconds kLater = 10'000'000;
