@@ -12,11 +12,11 @@
 #include <map>
 #include <vector>
 
+#include "live/over_network.h"
 #include "support/call_log.h"
 #include "support/datagram_reader.h"
 #include "support/deliveries.h"
 #include "support/ends.h"
-#include "support/recording.h"
 
 namespace skbtrail::test {
 namespace {
@@ -67,65 +67,43 @@ std::map<std::uint32_t, std::uint32_t> order_of(const std::vector<Arrival>& arri
   return order;
 }
 
-class LiveDatagramSenders : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
-    if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
+using LiveDatagramSenders = OverNetwork;
+
+TEST_P(LiveDatagramSenders, several_cpus_at_once) {
+  const Datagrams sockets = datagrams(client(), server());
+  // The first would wait for ARP, and be sent by a softirq then.
+  char byte = 0;
+  ASSERT_EQ(send(sockets.sender.get(), &byte, 1, 0), 1);
+  ASSERT_EQ(recv(sockets.receiver.get(), &byte, 1, 0), 1);
+  Recording recording;
+  set_option(sockets.receiver, SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20);
+  auto reader = thread([&](CallLog& log) { read_all(log, sockets.receiver); });
+  std::vector<std::future<CallLog>> senders;
+  for (std::uint32_t i = 0; i < kSenders; ++i) {
+    senders.push_back(thread([&, i](CallLog& log) {
+      stay_on(i);
+      send_all(log, socket_to(client(), sockets.receiver), i * kOfEach);
+    }));
   }
+  std::vector<CallLog> sent;
+  for (auto& sender : senders) sent.push_back(sender.get());
+  CallLog read = reader.get();
+  recording.stop();
 
-  static void send_from_each_cpu(const char* what, const VethEnds& ends) {
-    const Datagrams sockets = datagrams(ends.client, ends.server);
-    // The first would wait for ARP, and be sent by a softirq then.
-    char byte = 0;
-    ASSERT_EQ(send(sockets.sender.get(), &byte, 1, 0), 1);
-    ASSERT_EQ(recv(sockets.receiver.get(), &byte, 1, 0), 1);
-    Recording recording;
-    set_option(sockets.receiver, SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20);
-    auto reader = thread([&](CallLog& log) { read_all(log, sockets.receiver); });
-    std::vector<std::future<CallLog>> senders;
-    for (std::uint32_t i = 0; i < kSenders; ++i) {
-      senders.push_back(thread([&, i](CallLog& log) {
-        stay_on(i);
-        send_all(log, socket_to(ends.client, sockets.receiver), i * kOfEach);
-      }));
-    }
-    std::vector<CallLog> sent;
-    for (auto& sender : senders) sent.push_back(sender.get());
-    CallLog read = reader.get();
-    recording.stop();
-
-    const std::vector<Arrival> seen = udp_arrivals(recording, ends.server, kLength);
-    ASSERT_EQ(seen.size(), kSenders * kOfEach);
-    const auto order = order_of(seen, sent);
-    ASSERT_EQ(order.size(), seen.size());
-    for (LoggedCall& call : read.calls) {
-      for (std::uint32_t& number : call.datagrams) number = order.at(number);
-    }
-    const Compared result = compare_datagrams(seen, read.calls);
-    std::printf("%s: %s\n", what, result.text().c_str());
-    EXPECT_EQ(result.wrong + result.unknown, 0U) << result.text();
-    // Two CPUs may announce in another order than they have put into the queue.
-    EXPECT_LE(result.inferred * 200, result.packets) << result.text();
+  const std::vector<Arrival> seen = udp_arrivals(recording, server(), kLength);
+  ASSERT_EQ(seen.size(), kSenders * kOfEach);
+  const auto order = order_of(seen, sent);
+  ASSERT_EQ(order.size(), seen.size());
+  for (LoggedCall& call : read.calls) {
+    for (std::uint32_t& number : call.datagrams) number = order.at(number);
   }
-};
-
-TEST_F(LiveDatagramSenders, several_cpus_at_once) {
-  const VethEnds ends;
-  send_from_each_cpu("several CPUs", ends);
+  const Compared result = compare_datagrams(seen, read.calls);
+  std::printf("%s: %s\n", name().c_str(), result.text().c_str());
+  EXPECT_EQ(result.wrong + result.unknown, 0U) << result.text();
+  // Two CPUs may announce in another order than they have put into the queue.
+  EXPECT_LE(result.inferred * 200, result.packets) << result.text();
 }
-
-// Received by NAPI polls: several are received before the first of them goes to its socket.
-TEST_F(LiveDatagramSenders, several_polls_at_once) {
-  const VethEnds ends;
-  for (const End* end : {&ends.client, &ends.server}) {
-    if (const std::string why = channels(*end, kSenders); !why.empty()) GTEST_SKIP() << why;
-  }
-  if (const std::string why = offload(ends.server, {"gro", "on"}); !why.empty()) {
-    GTEST_SKIP() << why;
-  }
-  send_from_each_cpu("several polls", ends);
-}
+INSTANTIATE_TEST_SUITE_P(Ways, LiveDatagramSenders, ::testing::ValuesIn(kWays), way_of);
 
 }  // namespace
 }  // namespace skbtrail::test

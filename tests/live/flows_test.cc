@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 
+#include "live/over_network.h"
 #include "support/deliveries.h"
 #include "support/ends.h"
 #include "support/json.h"
@@ -31,7 +32,7 @@ struct Told {
 };
 
 // By "local>remote".
-std::map<std::string, Told> flows_of(const Recording& recording) {
+std::map<std::string, Told> flows_of(const Recording& recording, std::uint32_t outer_headers = 0) {
   const RunResult result = skbtrail({"flows", "--strict", "--format", "json", recording.file()});
   EXPECT_EQ(result.status, 0) << result.err;
   std::map<std::string, Told> flows;
@@ -43,7 +44,8 @@ std::map<std::string, Told> flows_of(const Recording& recording) {
     told.sent_packets = number(flow, "/sent/packets");
     told.received_packets = number(flow, "/received/packets");
     told.sent = number(flow, "/sent/bytes") - kSentHeaders * told.sent_packets;
-    told.received = number(flow, "/received/bytes") - kReceivedHeaders * told.received_packets;
+    told.received = number(flow, "/received/bytes") -
+                    (kReceivedHeaders + outer_headers) * told.received_packets;
     told.retransmits = number(flow, "/retransmits");
   }
   return flows;
@@ -57,16 +59,23 @@ class LiveFlows : public ::testing::Test {
   }
 };
 
+// As who sends it names what the other end receives as `flow`.
+std::string reversed(const std::string& flow) {
+  const std::size_t at = flow.find('>');
+  return flow.substr(at + 1) + ">" + flow.substr(0, at);
+}
+
+using LiveFlowsOver = OverNetwork;
+
 // Requests and answers of any size, on several connections at once.
-TEST_F(LiveFlows, are_what_the_sockets_have_counted) {
+TEST_P(LiveFlowsOver, are_what_the_sockets_have_counted) {
   constexpr int kConnections = 4, kRequests = 200;
   constexpr std::size_t kMost = 40'000;
-  const VethEnds ends;
-  for (const End* end : {&ends.client, &ends.server}) no_sack(*end);
+  for (const End* end : {&client(), &server()}) no_sack(*end);
   Recording recording;
   std::vector<Connection> connections;
   std::vector<std::future<CallLog>> threads;
-  for (int i = 0; i < kConnections; ++i) connections.push_back(connect(ends.client, ends.server));
+  for (int i = 0; i < kConnections; ++i) connections.push_back(connect(client(), server()));
   for (std::size_t i = 0; i < connections.size(); ++i) {
     // Both ends draw the same sizes.
     threads.push_back(thread([&connection = connections[i], i](CallLog& log) {
@@ -91,11 +100,11 @@ TEST_F(LiveFlows, are_what_the_sockets_have_counted) {
   for (auto& each : threads) each.get();
   std::map<std::string, TcpCounts> counted;
   for (const Connection& connection : connections) {
-    counted[connection.request_flow] = acknowledged_counts(connection.client);
-    counted[connection.answer_flow] = acknowledged_counts(connection.server);
+    counted[reversed(connection.answer_flow)] = acknowledged_counts(connection.client);
+    counted[reversed(connection.request_flow)] = acknowledged_counts(connection.server);
   }
   recording.stop();
-  std::map<std::string, Told> told = flows_of(recording);
+  std::map<std::string, Told> told = flows_of(recording, server().outer_headers);
   for (const auto& [name, counts] : counted) {
     SCOPED_TRACE(name);
     EXPECT_GT(counts.bytes_sent, kRequests * kMost / 4);
@@ -104,6 +113,8 @@ TEST_F(LiveFlows, are_what_the_sockets_have_counted) {
     EXPECT_EQ(told[name].retransmits, counts.retransmits);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, LiveFlowsOver, ::testing::ValuesIn(kWays), way_of);
 
 // Acknowledgements that wait for a busy socket are freed without an event when the next one says
 // more (tcp_add_backlog(), net/ipv4/tcp_ipv4.c).

@@ -6,40 +6,24 @@
 #include <random>
 #include <vector>
 
+#include "live/over_network.h"
 #include "support/call_log.h"
 #include "support/deliveries.h"
-#include "support/networks.h"
-#include "support/recording.h"
 #include "support/stream.h"
 
 namespace skbtrail::test {
 namespace {
 
-class LiveNetwork : public ::testing::TestWithParam<Way> {
+class LiveNetwork : public OverNetwork {
  protected:
-  void SetUp() override {
-    if (const std::string reason = why_not_recordable(); !reason.empty()) GTEST_SKIP() << reason;
-    if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
-    try {
-      network_.emplace(GetParam());
-    } catch (const std::runtime_error& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-  const End& client() const { return network_->client(); }
-  const End& server() const { return network_->server(); }
-
   static void expect_all_right(const Compared& compared, std::uint64_t bytes) {
-    std::printf("%s: %s\n", name_of(GetParam()).c_str(), compared.text().c_str());
+    std::printf("%s: %s\n", name().c_str(), compared.text().c_str());
     EXPECT_EQ(compared.bytes, bytes) << compared.text();
     EXPECT_EQ(compared.read, bytes) << compared.text();
     EXPECT_GT(compared.packets, 0U);
     EXPECT_EQ(compared.right + compared.unknown, compared.packets) << compared.text();
     EXPECT_LE(compared.unknown * 200, compared.packets) << compared.text();
   }
-
- private:
-  std::optional<Network> network_;
 };
 
 constexpr std::size_t kConnections = 2;
@@ -84,7 +68,7 @@ TEST_P(LiveNetwork, streams) {
     // A segment whose header carries a SACK, too, has fewer bytes of data than its length tells.
     const auto told_all = [](const Compared& flow) { return flow.bytes == kBytes; };
     if (!std::all_of(seen.begin(), seen.end(), told_all)) {
-      std::printf("%s: %s\n", name_of(GetParam()).c_str(), seen[0].text().c_str());
+      std::printf("%s: %s\n", name().c_str(), seen[0].text().c_str());
       continue;
     }
     for (const Compared& flow : seen) expect_all_right(flow, kBytes);
@@ -132,12 +116,7 @@ TEST_P(LiveNetwork, requests_and_answers) {
       sum(asked));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, LiveNetwork,
-                         ::testing::Values(Way::veth, Way::rps, Way::threaded_polls,
-                                           Way::deferred_polls, Way::bridge, Way::nat, Way::macvlan,
-                                           Way::vxlan, Way::vxlan_rps, Way::shaped,
-                                           Way::redirected_to_ifb),
-                         [](const auto& way) { return name_of(way.param); });
+INSTANTIATE_TEST_SUITE_P(Ways, LiveNetwork, ::testing::ValuesIn(kWays), way_of);
 
 }  // namespace
 }  // namespace skbtrail::test

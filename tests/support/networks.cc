@@ -21,7 +21,8 @@ void in(const std::string& space, const std::string& command) {
 }
 
 void write_to(const std::string& space, const std::string& path, const std::string& value) {
-  must({"ip", "netns", "exec", space, "sh", "-c", fmt::format("echo {} >{}", value, path)});
+  must({"ip", "netns", "exec", space, "sh", "-c",
+        fmt::format("for file in {}; do echo {} >$file || exit; done", path, value)});
 }
 
 std::string of_device(const std::string& device, const std::string& file) {
@@ -41,6 +42,10 @@ std::string name_of(Way way) {
       return "veth";
     case Way::rps:
       return "rps";
+    case Way::polls_rps:
+      return "polls_rps";
+    case Way::several_polls:
+      return "several_polls";
     case Way::threaded_polls:
       return "threaded_polls";
     case Way::deferred_polls:
@@ -79,6 +84,13 @@ Network::Network(Way way) {
     case Way::rps:
       spread_packets("skbt0", "skbt1");
       break;
+    case Way::polls_rps:
+      poll_several();
+      spread_packets("skbt0", "skbt1");
+      break;
+    case Way::several_polls:
+      poll_several();
+      break;
     case Way::threaded_polls:
       poll_in_threads();
       break;
@@ -115,8 +127,19 @@ void Network::spread_packets(const std::string& device_of_client,
                              const std::string& device_of_server) {
   const unsigned cpus = std::clamp(std::thread::hardware_concurrency(), 1U, 31U);
   const std::string all = fmt::format("{:x}", (1U << cpus) - 1);
-  write_to(client_.space, of_device(device_of_client, "queues/rx-0/rps_cpus"), all);
-  write_to(server_.space, of_device(device_of_server, "queues/rx-0/rps_cpus"), all);
+  const auto spread = [&](const End& end, const std::string& device) {
+    write_to(end.space, of_device(device, "queues/rx-*/rps_cpus"), all);
+  };
+  spread(client_, device_of_client);
+  spread(server_, device_of_server);
+}
+
+void Network::poll_several() {
+  for (const End* end : {&client_, &server_}) {
+    const std::string reason = channels(*end, 2);
+    if (!reason.empty()) throw std::runtime_error(reason);
+    with_gro(*end);
+  }
 }
 
 void Network::poll_in_threads() {
@@ -187,7 +210,7 @@ void Network::shape() {
 
 void Network::redirect() {
   const std::string& space = server_.space;
-  in(space, "ip link add skbti type ifb");
+  in(space, "ip link add skbti txqueuelen 20000 type ifb");
   in(space, "ip link set skbti up");
   in(space, fmt::format("tc qdisc add dev {} clsact", server_.device));
   in(space, fmt::format("tc filter add dev {} ingress protocol ip u32 match u32 0 0 "

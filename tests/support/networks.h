@@ -11,6 +11,8 @@ namespace skbtrail::test {
 enum class Way {
   veth,
   rps,               // another CPU than the one that received goes on
+  polls_rps,         // the same of what NAPI polls have taken, with GRO
+  several_polls,     // a queue for each of two CPUs, with GRO
   threaded_polls,    // NAPI polls in threads, with GRO
   deferred_polls,    // and when a timer ends
   bridge,            // two containers on a bridge
@@ -21,6 +23,19 @@ enum class Way {
   shaped,            // a bucket of tokens sends for the client, later
   redirected_to_ifb  // what arrives at the server is received a second time
 };
+inline constexpr Way kWays[]{Way::veth,
+                             Way::rps,
+                             Way::polls_rps,
+                             Way::several_polls,
+                             Way::threaded_polls,
+                             Way::deferred_polls,
+                             Way::bridge,
+                             Way::nat,
+                             Way::macvlan,
+                             Way::vxlan,
+                             Way::vxlan_rps,
+                             Way::shaped,
+                             Way::redirected_to_ifb};
 std::string name_of(Way way);
 
 class Network {
@@ -33,6 +48,7 @@ class Network {
 
  private:
   void spread_packets(const std::string& device_of_client, const std::string& device_of_server);
+  void poll_several();
   void poll_in_threads();
   void poll_later();
   void add_bridge();
