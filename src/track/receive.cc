@@ -193,7 +193,7 @@ bool Receiver::is_hop(const EventHeader& header, const NetRxContext& context, co
 
 // Receive packet steering has put it into the backlog of a CPU, of this very one, perhaps, which no
 // event tells (get_rps_cpu(), enqueue_to_backlog(), net/core/dev.c): what a driver or GRO hands
-// over without that is received in the same poll.
+// over without that is received in the same poll, and what GRO has held in one of the same CPU.
 bool Receiver::was_spread(const EventHeader& header, const NetRxContext& context,
                           const LiveLeg& leg) {
   if (leg.rx.stacked && !leg.rx.handed_on) return false;

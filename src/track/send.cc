@@ -159,15 +159,12 @@ LiveLeg* Sender::start(const EventHeader& header, const NetDevStartXmit& event) 
   }
   ++leg->tx.starts_open;
   leg->stages.set_first(Stage::start, header.time);
-  // A bulk dequeue names its first skb only; the others follow on the same CPU. That one was not
-  // known, when a qdisc had cut it off another.
+  // A bulk dequeue names its first skb only; the others follow on the same CPU. The first is not
+  // known to be this packet's where a qdisc has cut it.
   if (leg->stages.has(Stage::enqueue) && !leg->stages.has(Stage::dequeue)) {
-    if (event.skbaddr == cpu.bulk_first) {
-      leg->stages.set(Stage::dequeue, cpu.bulk);
-    } else if (cpu.bulk_left > 0) {
-      --cpu.bulk_left;
-      leg->stages.set(Stage::dequeue, cpu.bulk);
-    }
+    const bool named = event.skbaddr == cpu.bulk_first && cpu.bulk >= leg->stages[Stage::enqueue];
+    if (named || cpu.bulk_left > 0) leg->stages.set(Stage::dequeue, cpu.bulk);
+    if (!named && cpu.bulk_left > 0) --cpu.bulk_left;
   }
   return leg;
 }

@@ -434,6 +434,43 @@ TEST_F(Receive, what_gro_has_held_is_received_in_a_list) {
   EXPECT_FALSE(packets.with_id(2).last.stages.has(Stage::proto));
 }
 
+// ... by its CPU; another one has it by packet steering.
+TEST_F(Receive, what_gro_has_held_and_packet_steering_moved_is_received_alone) {
+  softirq(100);
+  gro(110, skb(1), kGroHeld);
+  gro(115, skb(2), kGroHeld);
+  softirq_exit(120);
+  softirq(125, 1);
+  receive(130, skb(1), 52 + 1000, "eth0", 1);
+  receive(140, skb(2), 52 + 1000, "eth0", 1);
+  TcpProbe event;
+  event.data_len = 1000;
+  tracker.on(at(145, 1), event);
+  softirq_exit(150, 1);
+  finished();
+  EXPECT_FALSE(packets.with_id(1).last.stages.has(Stage::proto));
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 145U);
+}
+
+// The poll of a tunnel's device hands over a list, as others do.
+TEST_F(Receive, what_a_tunnel_unpacked_is_received_in_a_list) {
+  softirq(100);
+  for (const std::uint64_t i : {1, 2}) receive(105 + i, skb(i), 1500, "eth0");
+  poll(120);
+  NapiGroReceiveExit leave;
+  leave.ret = kGroNormal;
+  for (const std::uint64_t i : {1, 2}) {
+    tracker.on(at(130 + 2 * i), NapiGroReceiveEntry{{{skb(i), 1450, "vxlan0"}, false, kIpv4}});
+    tracker.on(at(131 + 2 * i), leave);
+  }
+  for (const std::uint64_t i : {1, 2}) receive(140 + i, skb(i), 1450, "vxlan0");
+  probe(150, 1398, std::nullopt);
+  softirq_exit(160);
+  finished();
+  EXPECT_EQ(time(packets.with_id(1).last, Stage::proto), 150U);
+  EXPECT_FALSE(packets.with_id(2).last.stages.has(Stage::proto));
+}
+
 // A tunnel's packets of two stages in one backlog: the outer one has gone to no socket.
 TEST_F(Receive, packet_steering_of_a_tunnels_packets_too) {
   const auto unpack = [this](Nanoseconds time, std::uint64_t number) {
@@ -447,6 +484,7 @@ TEST_F(Receive, packet_steering_of_a_tunnels_packets_too) {
   ready.protocol = IPPROTO_UDP;
   ready.skaddr = SockAddr{0xffff888200000000};
   softirq(100);
+  gro(105, skb(1), kGroHeld);
   receive(110, skb(1), 378, "eth0");
   unpack(120, 1);
   poll(130, "vxlan0");

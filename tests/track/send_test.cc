@@ -609,6 +609,41 @@ TEST_F(Send, segments_that_a_qdisc_has_cut_are_of_its_device) {
   for (const Leg& leg : legs.tx) EXPECT_EQ(leg.segments, 2U);
 }
 
+// What was freed is not what the qdisc was given: nobody has cut it there.
+TEST_F(Send, what_another_packet_was_queued_behind_is_not_cut_by_a_qdisc) {
+  queue(100, skb(1), 66 + 1448 + 10);
+  consume(101, skb(1));
+  enqueue(102, skb(7));
+  queue(110, skb(2), 66 + 1448 + 20, "eth0", 1);
+  consume(111, skb(2), 1);
+  for (const std::uint64_t i : {0U, 1U}) {
+    start(120 + i, skb(10 + i), i == 0 ? 66 + 1448 : 66 + 20, "eth0", 1);
+    xmit(120 + i, skb(10 + i), 0, 100, "eth0", 1);
+    consume(130 + i, skb(10 + i));
+  }
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[0].skbaddr, skb(2));
+  EXPECT_EQ(legs.tx[0].segments, 2U);
+  EXPECT_EQ(legs.tx[1].segments, 0U);
+}
+
+// Another one at that address was taken out of the queue before this one came to it.
+TEST_F(Send, a_segment_is_not_dequeued_before_it_was_queued) {
+  queue(50, skb(10));
+  enqueue(51, skb(10));
+  dequeue(60, skb(10), 1);
+  start(61, skb(10));
+  xmit(62, skb(10));
+  consume(70, skb(10));
+  enqueue_cut(100, skb(1), 66 + 1448 + 10, 0);
+  start(120, skb(10), 66 + 1448);
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(legs.tx[1].segments, 1U);
+  EXPECT_FALSE(legs.tx[1].stages.has(Stage::dequeue));
+}
+
 // What came to the queue meanwhile is not known: the segments are nobody's.
 TEST_F(Send, segments_that_a_qdisc_has_cut_are_not_told_behind_a_gap) {
   enqueue_cut(100, skb(1), 66 + 1448 + 10, 1);
