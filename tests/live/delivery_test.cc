@@ -34,17 +34,6 @@ class LiveDelivery : public ::testing::Test {
     if (const auto reason = VethPair::unusable()) GTEST_SKIP() << *reason;
   }
 
-  // Every byte sent is in a packet, every packet was delivered to the call that took its last byte;
-  // of a few the tracker says that it does not know.
-  static void expect_all_right(const char* what, const Compared& compared, std::uint64_t bytes) {
-    std::printf("%s: %s\n", what, compared.text().c_str());
-    EXPECT_EQ(compared.bytes, bytes) << compared.text();
-    EXPECT_EQ(compared.read, bytes) << compared.text();
-    EXPECT_GT(compared.packets, 0U);
-    EXPECT_EQ(compared.right + compared.unknown, compared.packets) << compared.text();
-    EXPECT_LE(compared.unknown * 200, compared.packets) << compared.text();
-  }
-
   // One thread sends, another takes, over one connection. Once more when the segments overtook each
   // other on the way: then the order of arrival says nothing.
   template <class Send, class Take>

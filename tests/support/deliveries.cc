@@ -1,6 +1,7 @@
 #include "support/deliveries.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -287,6 +288,15 @@ Compared compare_datagrams(const std::vector<Arrival>& arrivals, const std::vect
     judge(arrivals[i], arrivals[i], call == kNone ? nullptr : &log[call], compared);
   }
   return compared;
+}
+
+void expect_all_right(const std::string& what, const Compared& compared, std::uint64_t bytes) {
+  std::printf("%s: %s\n", what.c_str(), compared.text().c_str());
+  EXPECT_EQ(compared.bytes, bytes) << compared.text();
+  EXPECT_EQ(compared.read, bytes) << compared.text();
+  EXPECT_GT(compared.packets, 0U);
+  EXPECT_EQ(compared.right + compared.unknown, compared.packets) << compared.text();
+  EXPECT_LE(compared.unknown * 200, compared.packets) << compared.text();
 }
 
 }  // namespace skbtrail::test

@@ -102,4 +102,8 @@ Compared compare_stream(const std::vector<Arrival>& arrivals, const std::vector<
 Compared compare_datagrams(const std::vector<Arrival>& arrivals, const std::vector<LoggedCall>& log,
                            const std::vector<std::uint32_t>& counts = {});
 
+// Every byte sent is in a packet, every packet was delivered to the call that took its last byte;
+// of a few the tracker says that it does not know.
+void expect_all_right(const std::string& what, const Compared& compared, std::uint64_t bytes);
+
 }  // namespace skbtrail::test
