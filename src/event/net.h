@@ -117,6 +117,9 @@ struct NetDevQueue : NetDevEvent {
 
 // xmit_one(): just before the driver's ndo_start_xmit.
 struct NetDevStartXmit : NetDevEvent {
+  std::uint32_t data_len = 0;  // of `len`, outside the linear part
+  static constexpr auto fields = std::tuple_cat(
+      NetDevEvent::fields, std::tuple{field("data_len", &NetDevStartXmit::data_len)});
   static constexpr EventName name{"net", "net_dev_start_xmit"};
 };
 

@@ -21,6 +21,7 @@ class DropReasons {
         harmless_.insert(number);
       }
       if (name == "TCP_OFO_QUEUE_PRUNE") pruned_ = number;
+      if (name == "QDISC_DROP") no_room_ = number;
     }
   }
 
@@ -41,12 +42,17 @@ class DropReasons {
   }
   // A segment that came too early had to make room (tcp_prune_ofo_queue()).
   bool is_pruned(std::optional<std::uint32_t> reason) const { return reason && *reason == pruned_; }
+  // A queueing discipline did not take it (__dev_xmit_skb(), net/core/dev.c).
+  bool is_no_room(std::optional<std::uint32_t> reason) const {
+    return reason && *reason == no_room_;
+  }
 
  private:
   std::map<std::int64_t, std::string> names_;
   std::set<std::int64_t> harmless_;
   std::int64_t unspecified_ = -1;
   std::int64_t pruned_ = -1;
+  std::int64_t no_room_ = -1;
 };
 
 }  // namespace skbtrail::track

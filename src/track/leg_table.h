@@ -65,7 +65,9 @@ struct TxState {
   std::uint32_t starts_open = 0;  // net_dev_start_xmit without their net_dev_xmit
   std::uint32_t segments_sent = 0;
   std::uint32_t segments_freed = 0;
+  std::uint32_t segments_dropped = 0;  // before they were sent
   std::uint32_t first_segment_len = 0;
+  std::uint32_t segment_headers = 0;  // of each of them; 0 when not known
   std::uint64_t segment_bytes = 0;
 };
 

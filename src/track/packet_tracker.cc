@@ -305,6 +305,9 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
     return pruned(header, event);
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
+  if ((leg == nullptr || received) && reasons_.is_no_room(event.reason)) [[unlikely]] {
+    if (segment_thrown_away(header, event)) return;
+  }
   if (received && is_taps_clone(header, event.location)) return is_anothers(event.skbaddr);
   if (received && leg->rx.waiting && !in_task(header)) origins_.done_with_another(header.cpu);
   protocol_.processed(header, received ? leg : nullptr);
@@ -326,6 +329,16 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   if (!leg->rx.has_data && was_fragment(header, *leg, places_.at(event.location))) return;
   delivery_.withdrawn(header, *leg);
   legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
+}
+
+// What was received at that address was freed without an event.
+bool PacketTracker::segment_thrown_away(EventHeader header, const KfreeSkb& event) {
+  const std::optional<FlowId> flow = sender_.thrown_away(header, event);
+  if (!flow) return false;
+  legs_.reused(event.skbaddr);
+  protocol_.processed(header, nullptr);
+  small_queues_.lets_go_of_data(header.cpu, *flow);
+  return true;
 }
 
 // A datagram of a packet that was many. Its own skb is new.

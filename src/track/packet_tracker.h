@@ -137,6 +137,7 @@ class PacketTracker {
   [[gnu::noinline]] void part_dropped(EventHeader header, const KfreeSkb& event);
   void drop(const EventHeader& header, LiveLeg& leg, const KfreeSkb& event);
   [[gnu::noinline]] void pruned(EventHeader header, const KfreeSkb& event);
+  [[gnu::noinline]] bool segment_thrown_away(EventHeader header, const KfreeSkb& event);
   [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);
 
   // Calls of their own: g++ knows the only RunSink there is, and would put all that it does, down

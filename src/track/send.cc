@@ -11,45 +11,11 @@ namespace {
 constexpr std::int32_t kNetXmitCongestion = 0x02;
 constexpr std::int32_t kNetXmitMask = 0x0f;
 
-// A bulk dequeue segments at most a few skbs before it sends the first segment (dequeue_skb(),
-// net/sched/sch_generic.c: up to the BQL budget).
-constexpr std::size_t kMaxSegmented = 256;
-
-constexpr Nanoseconds kSegmentWait = 1'000'000'000;
-
 bool refused(std::int32_t rc) {
   return rc < 0 || rc > kNetXmitMask;
 }
 bool lost(std::int32_t rc) {
   return !refused(rc) && rc != 0 && rc != kNetXmitCongestion;
-}
-
-constexpr std::uint64_t kLeastSegmentHeaders = 28;  // IPv4 + UDP
-constexpr std::uint64_t kMostSegmentHeaders = 200;
-
-// After k segments of `sum` bytes, is a packet of `len` bytes complete? Every segment repeats the
-// headers, so sum = len + (k - 1) * headers at the end. The header length is in no event: it must
-// come out even (Ethernet 14 and IP, TCP, UDP in multiples of 4) and plausible.
-bool headers_add_up(std::uint64_t sum, std::uint64_t len, std::uint32_t k) {
-  if (k < 2 || sum <= len || (sum - len) % (k - 1) != 0) return false;
-  const std::uint64_t headers = (sum - len) / (k - 1);
-  return headers % 2 == 0 && headers >= kLeastSegmentHeaders && headers <= kMostSegmentHeaders;
-}
-
-void add_segment(LiveLeg& leg, std::uint32_t len) {
-  ++leg.segments;
-  leg.tx.segment_bytes += len;
-  if (leg.segments == 1) leg.tx.first_segment_len = len;
-  leg.tx.all_segments_seen = len < leg.tx.first_segment_len ||
-                             headers_add_up(leg.tx.segment_bytes, leg.tx.last_len, leg.segments);
-}
-
-// May a packet whose equal segments add up have one more of `len` bytes?
-bool may_go_on(const LiveLeg& leg, std::uint32_t len) {
-  const std::uint64_t sum = leg.tx.segment_bytes + len;
-  if (len < leg.tx.first_segment_len) return headers_add_up(sum, leg.tx.last_len, leg.segments + 1);
-  return len == leg.tx.first_segment_len &&
-         sum <= leg.tx.last_len + leg.segments * kMostSegmentHeaders;
 }
 
 bool on_its_way(const LiveLeg& leg) {
@@ -118,12 +84,13 @@ void Sender::queued(LiveLeg& leg, const EventHeader& header, DeviceId device) {
   leg.tx.last_len = leg.len;
   cpu(header.cpu).next[level(header)] = &leg;
   leg.stages.set(Stage::queue, header.time);
+  segments_.queued(header, device);
 }
 
 void Sender::enqueue(const EventHeader& header, const QdiscEnqueue& event) {
   cpu(header.cpu).next[level(header)] = LegRef();
   const auto [leg, segment] = legs_.find(event.skbaddr);
-  if (leg == nullptr) return was_cut_by_qdisc(header, event.skbaddr);
+  if (leg == nullptr) return segments_.queued_in_pieces(header, event.skbaddr);
   if (segment || leg->direction != LegDirection::tx) return;
   if (!leg->stages.has(Stage::dequeue)) leg->stages.set_first(Stage::enqueue, header.time);
 }
@@ -146,7 +113,8 @@ LiveLeg* Sender::start(const EventHeader& header, const NetDevStartXmit& event) 
   cpu.next[level(header)] = LegRef();
   auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || leg->direction != LegDirection::tx) {
-    leg = take_segment(cpu, event.skbaddr, devices_.id(event.device), event.len);
+    leg = segments_.take(header.cpu,
+                         {event.skbaddr, devices_.id(event.device), event.len, event.data_len});
     segment = true;
   }
   // Pushed even when nobody queued it: its net_dev_xmit must not meet another packet's start.
@@ -187,7 +155,7 @@ void Sender::xmit(const EventHeader& header, const NetDevXmit& event) {
     // lo and veth: the receiver has it already.
     if (leg != nullptr && leg->direction == LegDirection::rx) leg = leg->previous;
     if (leg == nullptr) {
-      leg = take_segment(cpu, event.skbaddr, devices_.id(event.device), event.len);
+      leg = segments_.take(header.cpu, {event.skbaddr, devices_.id(event.device), event.len, 0});
       segment = true;
     }
     if (leg != nullptr && leg->alive) return accepted(header, *leg, segment, event.rc);
@@ -208,80 +176,6 @@ void Sender::accepted(const EventHeader& header, LiveLeg& leg, bool segment, std
   close_if_gone(leg);
 }
 
-// ------------------------------------------------------------------------------ software GSO
-
-// An skb nobody queued is a segment of the oldest GSO packet of its device that still lacks bytes:
-// of those that a qdisc has cut, whoever queued them; else on this CPU, else on another one (a
-// requeued rest is sent by whoever runs the queue next). A shorter segment is the last one. Equal
-// ones that add up may be all, or do so by chance: they are all when other GSO packets wait for
-// theirs.
-LiveLeg* Sender::take_segment(Cpu& own, SkbAddr address, DeviceId device, std::uint32_t len) {
-  LiveLeg* leg = take_segment_of(cut_by_qdiscs_, address, device, len);
-  if (leg == nullptr) leg = take_segment_of(own.segmented, address, device, len);
-  for (Cpu& other : cpus_) {
-    if (leg != nullptr) break;
-    if (&other != &own && !other.segmented.empty()) {
-      leg = take_segment_of(other.segmented, address, device, len);
-    }
-  }
-  return leg;
-}
-
-LiveLeg* Sender::take_segment_of(Segmented& segmented, SkbAddr address, DeviceId device,
-                                 std::uint32_t len) {
-  for (auto at = segmented.begin(); at != segmented.end();) {
-    LiveLeg* leg = at->get();
-    if (leg == nullptr) {
-      at = segmented.erase(at);
-      continue;
-    }
-    if (leg->tx.last_device != device) {
-      ++at;
-      continue;
-    }
-    if (leg->tx.all_segments_seen && (at + 1 != segmented.end() || !may_go_on(*leg, len))) {
-      at = segmented.erase(at);
-      continue;
-    }
-    add_segment(*leg, len);
-    if (len < leg->tx.first_segment_len) segmented.erase(at);
-    legs_.hold_segment(*leg, address);
-    return leg;
-  }
-  return nullptr;
-}
-
-// Freed before it was sent: its segments follow at once, if it is software GSO. One that waits for
-// longer was freed for another reason, and must not adopt somebody else's skbs.
-void Sender::expect_segments(const EventHeader& header, Segmented& segmented, LiveLeg& leg) {
-  segmented.push_back(&leg);
-  while (segmented.size() > 1) {
-    LiveLeg* oldest = segmented.front().get();
-    const bool waits = oldest != nullptr && segmented.size() <= kMaxSegmented &&
-                       header.time - oldest->birth <= kSegmentWait;
-    if (waits) return;
-    segmented.pop_front();
-    if (oldest == nullptr) continue;
-    if (oldest->segments == 0) {
-      legs_.close(*oldest, sent_outcome(*oldest));
-    } else {
-      oldest->tx.all_segments_seen = true;  // those on their way are still to end
-      close_if_gone(*oldest);
-    }
-  }
-}
-
-// Some qdiscs cut what they are given, free it, and take the segments: those wait for the segments
-// of all who were before them, whichever CPU they came from (tbf_segment(), net/sched/sch_tbf.c).
-void Sender::was_cut_by_qdisc(const EventHeader& header, SkbAddr address) {
-  Segmented& segmented = cpu(header.cpu).segmented;
-  LiveLeg* leg = segmented.empty() ? nullptr : segmented.back().get();
-  if (leg == nullptr || leg->skbaddr != address || leg->segments > 0) return;
-  segmented.pop_back();
-  leg->stages.set_first(Stage::enqueue, header.time);
-  expect_segments(header, cut_by_qdiscs_, *leg);
-}
-
 // ------------------------------------------------------------------------------ ends
 
 void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address) {
@@ -297,7 +191,7 @@ void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAdd
     if (leg.segments > 0) return close_if_gone(leg);  // freed before, and they are its end
     // What was requeued is not segmented any more (dequeue_skb(), net/sched/sch_generic.c).
     if (leg.requeues > 0) return legs_.close(leg, sent_outcome(leg));
-    return expect_segments(header, cpu(header.cpu).segmented, leg);
+    return segments_.expect(header, leg);
   }
   leg.stages.set(Stage::complete, header.time);
   close_if_gone(leg);
@@ -327,8 +221,7 @@ void Sender::forget_starts(Cpu& cpu) {
 void Sender::on_loss(CpuId id) {
   Cpu& cpu = this->cpu(id);
   forget_starts(cpu);
-  cpu.segmented.clear();
-  cut_by_qdiscs_.clear();
+  segments_.on_loss(id);
   cpu.bulk_left = 0;
   cpu.next[0] = cpu.next[1] = LegRef();
 }

@@ -6,29 +6,28 @@
 // tunnel, bridge), not a birth: the driver's start and last word are those of the device below, and
 // it may wait in that one's queue after the upper one's net_dev_xmit. Others keep it for a thread
 // that encrypts it or a tasklet, and send the same skb by the device below when net_dev_xmit is
-// long past (wg_packet_tx_worker(), drivers/net/wireguard/send.c; ifb_ri_tasklet()). Software GSO:
-// validate_xmit_skb() segments and frees the queued skb with consume_skb, then sends skbs nobody
-// queued; they are this packet's segments until their bytes are its bytes. Some qdiscs do the same
-// before qdisc_enqueue tells of the packet that is gone (tbf_segment(), net/sched/sch_tbf.c), and
-// keep the segments behind those of all who came before, whichever CPU sends them. lo and veth hand
-// the very same skb to the receiver: its free is none of ours. Taps get a clone each of what is
-// sent, right before net_dev_start_xmit, and those that have copied it free it there
+// long past (wg_packet_tx_worker(), drivers/net/wireguard/send.c; ifb_ri_tasklet()). Skbs that
+// nobody queued are segments of a packet that was freed (track/segments.h). lo and veth hand the
+// very same skb to the receiver: its free is none of ours. Taps get a clone each of what is sent,
+// right before net_dev_start_xmit, and those that have copied it free it there
 // (dev_queue_xmit_nit(), net/core/dev.c; tpacket_rcv(), net/packet/af_packet.c): whose address that
 // clone has is no packet's any more.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <optional>
 #include <vector>
 
 #include "event/net.h"
 #include "event/qdisc.h"
+#include "event/skb.h"
 #include "skbtrail/event.h"
 #include "track/context.h"
 #include "track/drop_reasons.h"
 #include "track/leg_table.h"
 #include "track/names.h"
 #include "track/per_cpu.h"
+#include "track/segments.h"
 #include "track/stacked_devices.h"
 
 namespace skbtrail::track {
@@ -46,6 +45,7 @@ class Sender {
       : legs_(legs),
         devices_(devices),
         stacked_(stacked),
+        segments_(legs, has_enqueue),
         has_start_xmit_(has_start_xmit),
         sees_taps_(has_start_xmit && has_enqueue) {}
 
@@ -66,6 +66,10 @@ class Sender {
   // kfree_skb of it.
   void dropped(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
                bool unspecified);
+  // kfree_skb of an skb that nobody queued, by a queue without room.
+  std::optional<FlowId> thrown_away(const EventHeader& header, const KfreeSkb& event) {
+    return segments_.thrown_away(header, event);
+  }
   // A received skb that is freed now is a clone that a tap got of what is sent here.
   bool is_tapped(const EventHeader& header) {
     return sees_taps_ && cpu(header.cpu).next[level(header)].get() != nullptr;
@@ -81,14 +85,11 @@ class Sender {
     bool segment = false;
     bool passed_on = false;  // to a device below: no driver's start
   };
-  // GSO packets whose segments are still to come, oldest first.
-  using Segmented = std::deque<LegRef>;
   // Drivers are called from drivers, a few deep (XMIT_RECURSION_LIMIT, net/core/dev.h: 8). More are
   // starts whose net_dev_xmit the capture does not have.
   static constexpr std::size_t kMaxNested = 64;
   struct Cpu {
     std::vector<OpenStart> starts;  // innermost last; kMaxNested at most
-    Segmented segmented;            // by who sent them, on this CPU
     Nanoseconds bulk = 0;           // the last qdisc_dequeue
     SkbAddr bulk_first{};           // which it names
     std::int32_t bulk_left = 0;     // skbs of it that were not named
@@ -96,29 +97,22 @@ class Sender {
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
-  [[gnu::noinline]] LiveLeg* take_segment(Cpu& own, SkbAddr address, DeviceId device,
-                                          std::uint32_t len);
-  LiveLeg* take_segment_of(Segmented& segmented, SkbAddr address, DeviceId device,
-                           std::uint32_t len);
   void pass_on(LiveLeg& leg, DeviceId device, std::uint32_t len);
   bool may_be_kept(const LegTable::Found& found, DeviceId device, std::uint32_t len) const;
   static OpenStart* open_start(Cpu& cpu, SkbAddr address, const LiveLeg& leg);
   [[gnu::noinline]] OpenStart* open_start(SkbAddr address, const LiveLeg& leg);
   void accepted(const EventHeader& header, LiveLeg& leg, bool segment, std::int32_t rc);
-  [[gnu::noinline]] void expect_segments(const EventHeader& header, Segmented& segmented,
-                                         LiveLeg& leg);
-  [[gnu::noinline]] void was_cut_by_qdisc(const EventHeader& header, SkbAddr address);
   void close_if_gone(LiveLeg& leg);
   [[gnu::noinline]] static void forget_starts(Cpu& cpu);
 
   LegTable& legs_;
   Devices& devices_;
   StackedDevices& stacked_;
+  Segments segments_;
   bool has_start_xmit_;
   bool sees_taps_;
   bool sees_frees_ = false;
   PerCpu<Cpu> cpus_;
-  Segmented cut_by_qdiscs_;  // of all CPUs
   SendCounters counters_;
 };
 

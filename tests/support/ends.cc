@@ -108,12 +108,13 @@ void set_option(const Fd& fd, int level, int name, int value) {
   check(setsockopt(fd.get(), level, name, &value, sizeof value) == 0, "setsockopt");
 }
 
-Connection connect(const End& from, const End& to) {
+Connection connect(const End& from, const End& to, int mss) {
   const Fd listener = tcp_socket(to.space);
   sockaddr_in server = bind_to(listener, to);
   check(listen(listener.get(), 1) == 0, "listen");
   Connection made;
   made.client = tcp_socket(from.space);
+  if (mss != 0) set_option(made.client, IPPROTO_TCP, TCP_MAXSEG, mss);
   check(::connect(made.client.get(), generic(server), sizeof server) == 0, "connect");
   sockaddr_in client{};
   socklen_t size = sizeof client;

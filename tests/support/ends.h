@@ -31,7 +31,8 @@ struct Connection {
   // As `skbtrail packets` names what the server and what the client receives.
   std::string request_flow, answer_flow;
 };
-Connection connect(const End& from, const End& to);
+// `mss`: the longest segments, options of TCP among them; 0: as long as the network allows.
+Connection connect(const End& from, const End& to, int mss = 0);
 
 // What the kernel has counted for a socket (TCP_INFO), once all that it has sent is acknowledged:
 // of the stream, without headers.

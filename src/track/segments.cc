@@ -1,0 +1,176 @@
+#include "track/segments.h"
+
+#include <algorithm>
+
+namespace skbtrail::track {
+namespace {
+
+// A bulk dequeue segments at most a few skbs before it sends the first segment (dequeue_skb(),
+// net/sched/sch_generic.c: up to the BQL budget).
+constexpr std::size_t kMaxWaiting = 256;
+
+constexpr Nanoseconds kSegmentWait = 1'000'000'000;
+
+constexpr std::uint32_t kLeastHeaders = 28;  // IPv4 + UDP
+constexpr std::uint32_t kMostHeaders = 200;
+
+// The linear part of a segment when that is its headers; 0 when it is not known to be.
+std::uint32_t headers_of(const Segments::Skb& skb) {
+  if (skb.data_len == 0 || skb.data_len >= skb.len) return 0;
+  const std::uint32_t headers = skb.len - skb.data_len;
+  return headers >= kLeastHeaders && headers <= kMostHeaders ? headers : 0;
+}
+
+// How many segments make up the packet; 0 when no event has told.
+std::uint32_t number_of_segments(const LiveLeg& leg) {
+  const std::uint32_t headers = leg.tx.segment_headers;
+  if (headers == 0 || leg.tx.first_segment_len <= headers || leg.tx.last_len <= headers) return 0;
+  const std::uint32_t payload = leg.tx.last_len - headers;
+  const std::uint32_t of_each = leg.tx.first_segment_len - headers;
+  return (payload + of_each - 1) / of_each;
+}
+
+// After k segments of `sum` bytes, is a packet of `len` bytes complete? Every segment repeats the
+// headers, so sum = len + (k - 1) * headers at the end. How long they are is not known: it must
+// come out even (Ethernet 14 and IP, TCP, UDP in multiples of 4) and plausible.
+bool headers_add_up(std::uint64_t sum, std::uint64_t len, std::uint32_t k) {
+  if (k < 2 || sum <= len || (sum - len) % (k - 1) != 0) return false;
+  const std::uint64_t headers = (sum - len) / (k - 1);
+  return headers % 2 == 0 && headers >= kLeastHeaders && headers <= kMostHeaders;
+}
+
+bool all_seen(const LiveLeg& leg) {
+  const std::uint32_t number = number_of_segments(leg);
+  if (number != 0) return leg.segments + leg.tx.segments_dropped >= number;
+  return headers_add_up(leg.tx.segment_bytes, leg.tx.last_len, leg.segments);
+}
+
+void add_segment(LiveLeg& leg, const Segments::Skb& skb) {
+  ++leg.segments;
+  leg.tx.segment_bytes += skb.len;
+  if (leg.segments == 1) leg.tx.first_segment_len = skb.len;
+  // Some of the data may be in the linear part of the first ones, where the packet had it there.
+  const std::uint32_t headers = headers_of(skb);
+  std::uint32_t& known = leg.tx.segment_headers;
+  if (headers != 0 && (known == 0 || headers < known)) known = headers;
+  leg.tx.all_segments_seen = skb.len < leg.tx.first_segment_len || all_seen(leg);
+}
+
+// May a packet whose equal segments add up, perhaps by chance, have one more of `len` bytes?
+bool may_go_on(const LiveLeg& leg, std::uint32_t len) {
+  if (number_of_segments(leg) != 0) return false;
+  const std::uint64_t sum = leg.tx.segment_bytes + len;
+  if (len < leg.tx.first_segment_len) return headers_add_up(sum, leg.tx.last_len, leg.segments + 1);
+  return len == leg.tx.first_segment_len &&
+         sum <= leg.tx.last_len + std::uint64_t{leg.segments} * kMostHeaders;
+}
+
+}  // namespace
+
+LiveLeg* Segments::take(CpuId id, const Skb& skb) {
+  Cpu& own = cpu(id);
+  LiveLeg* leg = take_from(in_qdiscs_, skb);
+  if (leg == nullptr) leg = take_from(own.waiting, skb);
+  for (Cpu& other : cpus_) {
+    if (leg != nullptr) break;
+    if (&other != &own && !other.waiting.empty()) leg = take_from(other.waiting, skb);
+  }
+  return leg;
+}
+
+// It is the oldest one's of its device that still lacks some. A shorter one is the last, and none
+// is longer than the first. Equal ones that add up may be all, or do so by chance: they are all
+// when other packets wait for theirs.
+LiveLeg* Segments::take_from(Waiting& waiting, const Skb& skb) {
+  for (auto at = waiting.begin(); at != waiting.end();) {
+    LiveLeg* leg = at->get();
+    if (leg == nullptr) {
+      at = waiting.erase(at);
+      continue;
+    }
+    if (leg->tx.last_device != skb.device) {
+      ++at;
+      continue;
+    }
+    if (leg->segments > 0 && skb.len > leg->tx.first_segment_len) {
+      at = waiting.erase(at);
+      has_all(*leg);
+      continue;
+    }
+    if (leg->tx.all_segments_seen && (at + 1 != waiting.end() || !may_go_on(*leg, skb.len))) {
+      at = waiting.erase(at);
+      continue;
+    }
+    add_segment(*leg, skb);
+    if (skb.len < leg->tx.first_segment_len) waiting.erase(at);
+    legs_.hold_segment(*leg, skb.skbaddr);
+    return leg;
+  }
+  return nullptr;
+}
+
+// Those on their way are still to end.
+void Segments::has_all(LiveLeg& leg) {
+  leg.tx.all_segments_seen = true;
+  if (sent_and_gone(leg)) legs_.close(leg, sent_outcome(leg));
+}
+
+void Segments::expect(const EventHeader& header, LiveLeg& leg) {
+  Cpu& own = cpu(header.cpu);
+  wait(header, own.waiting, leg);
+  if (!leg.stages.has(Stage::enqueue))
+    own.cut[level(header)] = {&leg, leg.flow, leg.tx.last_device};
+}
+
+// One that waits for longer was freed for another reason, and must not adopt somebody else's skbs.
+void Segments::wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg) {
+  waiting.push_back(&leg);
+  while (waiting.size() > 1) {
+    LiveLeg* oldest = waiting.front().get();
+    const bool waits = oldest != nullptr && waiting.size() <= kMaxWaiting &&
+                       header.time - oldest->birth <= kSegmentWait;
+    if (waits) return;
+    waiting.pop_front();
+    if (oldest == nullptr) continue;
+    if (oldest->segments == 0) {
+      legs_.close(*oldest, sent_outcome(*oldest));
+    } else {
+      has_all(*oldest);
+    }
+  }
+}
+
+void Segments::queued_in_pieces(const EventHeader& header, SkbAddr address) {
+  Waiting& waiting = cpu(header.cpu).waiting;
+  LiveLeg* leg = waiting.empty() ? nullptr : waiting.back().get();
+  if (leg == nullptr || leg->skbaddr != address || leg->segments > 0) return;
+  waiting.pop_back();
+  leg->stages.set_first(Stage::enqueue, header.time);
+  wait(header, in_qdiscs_, *leg);
+}
+
+std::optional<FlowId> Segments::thrown_away(const EventHeader& header, const KfreeSkb& event) {
+  const LastCut& cut = cpu(header.cpu).cut[level(header)];
+  if (!cut.device) return std::nullopt;
+  LiveLeg* leg = cut.leg.get();
+  if (leg == nullptr) return cut.flow;
+  leg->reason = event.reason;
+  leg->location = event.location;
+  leg->tx.dropped = true;
+  ++leg->tx.segments_dropped;
+  if (has_enqueue_ && !leg->stages.has(Stage::enqueue)) {
+    legs_.close(*leg, Outcome::dropped);  // as are all the others
+  } else if (leg->segments > 0 && all_seen(*leg)) {
+    has_all(*leg);
+  }
+  return cut.flow;
+}
+
+void Segments::on_loss(CpuId id) {
+  Cpu& own = cpu(id);
+  own.waiting.clear();
+  for (LastCut& cut : own.cut) cut = {};
+  in_qdiscs_.clear();
+}
+
+}  // namespace skbtrail::track

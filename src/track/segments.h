@@ -1,0 +1,85 @@
+// The segments that software GSO makes of a packet: skbs that nobody queued.
+//
+// validate_xmit_skb() (net/core/dev.c) cuts a packet right before its driver gets it, frees it with
+// consume_skb, and sends the segments: they are of the packets that this CPU freed, oldest first
+// (a requeued rest is sent by whoever runs the queue next). Some qdiscs cut what they are given
+// (tbf_segment(), net/sched/sch_tbf.c) and free it before qdisc_enqueue tells of it: its segments
+// wait behind those of all who came before, whichever CPU sends them. Those that find no room there
+// are freed by kfree_skb on the CPU that brought them, before it queues anything else at that
+// device
+// (__dev_xmit_skb(), net/core/dev.c).
+//
+// No event names a segment's packet: how many it has must be known. Every segment repeats the
+// headers, and has nothing else in its linear part where the device can gather (skb_segment(),
+// net/core/skbuff.c): len - data_len of any of them. Where it cannot, the lengths have to add up.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "event/skb.h"
+#include "skbtrail/event.h"
+#include "track/context.h"
+#include "track/leg_table.h"
+#include "track/names.h"
+#include "track/per_cpu.h"
+
+namespace skbtrail::track {
+
+class Segments {
+ public:
+  // Whether the capture can have qdisc_enqueue.
+  Segments(LegTable& legs, bool has_enqueue) : legs_(legs), has_enqueue_(has_enqueue) {}
+
+  struct Skb {
+    SkbAddr skbaddr{};
+    DeviceId device{};
+    std::uint32_t len = 0;
+    std::uint32_t data_len = 0;  // outside its linear part
+  };
+
+  // The packet was freed before it was sent: its segments follow at once, if it is software GSO.
+  void expect(const EventHeader& header, LiveLeg& leg);
+  // qdisc_enqueue of a packet that is gone: then a qdisc has cut it.
+  void queued_in_pieces(const EventHeader& header, SkbAddr address);
+  // Anything else is queued: pieces that were thrown away have been told of.
+  void queued(const EventHeader& header, DeviceId device) {
+    LastCut& cut = cpu(header.cpu).cut[level(header)];
+    if (cut.device == device) [[unlikely]]
+      cut.device.reset();
+  }
+  // An skb that nobody queued comes to its driver: the packet it is a segment of, or null.
+  LiveLeg* take(CpuId cpu, const Skb& skb);
+
+  // A queue without room has let go of an skb that nobody queued: the flow of the packet that it is
+  // a segment of, or nothing when it is none.
+  std::optional<FlowId> thrown_away(const EventHeader& header, const KfreeSkb& event);
+  void on_loss(CpuId cpu);
+
+ private:
+  // Packets whose segments are still to come, oldest first.
+  using Waiting = std::deque<LegRef>;
+  // What may be queued in pieces right now, by level(): `device` is where.
+  struct LastCut {
+    LegRef leg;
+    FlowId flow = kNoFlow;
+    std::optional<DeviceId> device;
+  };
+  struct Cpu {
+    Waiting waiting;
+    LastCut cut[2];
+  };
+
+  Cpu& cpu(CpuId id) { return cpus_[id]; }
+  void wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg);
+  LiveLeg* take_from(Waiting& waiting, const Skb& skb);
+  void has_all(LiveLeg& leg);
+
+  LegTable& legs_;
+  bool has_enqueue_;
+  PerCpu<Cpu> cpus_;
+  Waiting in_qdiscs_;  // of all CPUs
+};
+
+}  // namespace skbtrail::track
