@@ -24,6 +24,7 @@ enum class FreePlace : std::uint8_t {
   tap_read,       // by the task that has read it from a packet socket
   no_packet,      // with or by a socket that gets no packets: unix, netlink
   split,          // by what had made many datagrams of it
+  tbf,            // by the token bucket filter, which has cut it
 };
 
 class FreePlaces {
@@ -61,6 +62,10 @@ class FreePlaces {
     if (name.starts_with("packet_recvmsg+")) place = FreePlace::tap_read;
     for (const std::string_view family : {"unix_", "__unix_", "netlink_", "__netlink_"}) {
       if (name.starts_with(family)) place = FreePlace::no_packet;
+    }
+    // tbf_segment() (net/sched/sch_tbf.c) is part of its only caller, or not.
+    for (const std::string_view cutter : {"tbf_enqueue+", "tbf_segment+"}) {
+      if (name.starts_with(cutter)) place = FreePlace::tbf;
     }
     known_.emplace(location, place);
     return place;

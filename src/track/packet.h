@@ -35,9 +35,10 @@ enum class UnknownCause : std::uint8_t {
   gap,             // events were lost while it lived
   socket_closed,   // its socket was closed before anyone read it
   evicted,         // more packets at once than are kept
+  mixed_segments,  // a queue holds segments of several packets, in an order of its own
 };
-inline constexpr std::array<std::string_view, 5> kUnknownCauseNames{
-    "-", "address reused", "events lost", "socket closed", "too many packets"};
+inline constexpr std::array<std::string_view, 6> kUnknownCauseNames{
+    "-", "address reused", "events lost", "socket closed", "too many packets", "segments mixed"};
 
 using FlowId = std::uint32_t;
 inline constexpr FlowId kNoFlow = 0;

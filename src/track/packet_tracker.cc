@@ -61,7 +61,7 @@ PacketTracker::PacketTracker(Devices& devices, const Comms& comms, const Syscall
       legs_(sink),
       protocol_(legs_, contexts_, stacked_, flows),
       receiver_(legs_, devices, contexts_, protocol_, stacked_, flows, events.start_xmit),
-      sender_(legs_, devices, stacked_, events.start_xmit, events.enqueue),
+      sender_(legs_, devices, stacked_, places_, events.start_xmit, events.enqueue),
       origins_(legs_, flows),
       delivery_(legs_, flows, origins_) {}
 
@@ -240,7 +240,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     }
   } else if (!received) {
     small_queues_.lets_go(header.cpu, leg);
-    sender_.freed(header, *leg, segment, event.skbaddr);
+    sender_.freed(header, *leg, segment, event.skbaddr, event.location);
   } else if (leg->rx.delivered || leg->rx.has_data) {
     // Not delivered: read on another CPU, which leaves the freeing to this one
     // (skb_attempt_defer_free()), and not known yet to be read for good.

@@ -115,11 +115,12 @@ void Segments::has_all(LiveLeg& leg) {
   if (sent_and_gone(leg)) legs_.close(leg, sent_outcome(leg));
 }
 
-void Segments::expect(const EventHeader& header, LiveLeg& leg) {
+void Segments::expect(const EventHeader& header, LiveLeg& leg,
+                      std::optional<std::uint64_t> location) {
   Cpu& own = cpu(header.cpu);
   wait(header, own.waiting, leg);
   if (!leg.stages.has(Stage::enqueue))
-    own.cut[level(header)] = {&leg, leg.flow, leg.tx.last_device};
+    own.cut[level(header)] = {&leg, leg.flow, leg.tx.last_device, location};
 }
 
 // One that waits for longer was freed for another reason, and must not adopt somebody else's skbs.
@@ -141,12 +142,38 @@ void Segments::wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg) {
 }
 
 void Segments::queued_in_pieces(const EventHeader& header, SkbAddr address) {
-  Waiting& waiting = cpu(header.cpu).waiting;
+  Cpu& own = cpu(header.cpu);
+  Waiting& waiting = own.waiting;
   LiveLeg* leg = waiting.empty() ? nullptr : waiting.back().get();
   if (leg == nullptr || leg->skbaddr != address || leg->segments > 0) return;
   waiting.pop_back();
   leg->stages.set_first(Stage::enqueue, header.time);
-  wait(header, in_qdiscs_, *leg);
+  if (keep_order(header, own.cut[level(header)], *leg)) return wait(header, in_qdiscs_, *leg);
+  legs_.close(*leg, Outcome::unknown, UnknownCause::mixed_segments);
+}
+
+// Do the segments of what was cut come in the order in which they were queued? If not, those of the
+// packets before it do not come in any order either, from now on until all must have left.
+bool Segments::keep_order(const EventHeader& header, const LastCut& cut, const LiveLeg& leg) {
+  if (cut.location && places_.at(*cut.location) == FreePlace::tbf) return true;
+  const DeviceId device = leg.tx.last_device;
+  const auto place = static_cast<std::size_t>(device);
+  if (place >= mixed_.size()) mixed_.resize(place + 1);
+  const auto may_mix = [&](const LegRef& other) {
+    const LiveLeg* waits = other.get();
+    return waits != nullptr && waits->tx.last_device == device && !waits->tx.all_segments_seen &&
+           (waits->flow == kNoFlow || waits->flow != leg.flow);
+  };
+  const bool were_mixed = mixed_[place] != 0 && header.time - mixed_[place] <= kSegmentWait;
+  if (!were_mixed && std::none_of(in_qdiscs_.begin(), in_qdiscs_.end(), may_mix)) return true;
+  mixed_[place] = header.time;
+  for (const LegRef& other : in_qdiscs_) {
+    LiveLeg* waits = other.get();
+    if (waits == nullptr || waits->tx.last_device != device || waits->tx.all_segments_seen)
+      continue;
+    legs_.close(*waits, Outcome::unknown, UnknownCause::mixed_segments);
+  }
+  return false;
 }
 
 std::optional<FlowId> Segments::thrown_away(const EventHeader& header, const KfreeSkb& event) {

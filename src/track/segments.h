@@ -12,15 +12,21 @@
 // No event names a segment's packet: how many it has must be known. Every segment repeats the
 // headers, and has nothing else in its linear part where the device can gather (skb_segment(),
 // net/core/skbuff.c): len - data_len of any of them. Where it cannot, the lengths have to add up.
+//
+// Other qdiscs that cut take turns between flows (cake_enqueue(), net/sched/sch_cake.c). Where
+// packets of several flows wait in one, or in one that consume_skb does not name (before 6.3),
+// whose segment comes next nobody knows: they end as unknown, and so does what comes behind them.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "event/skb.h"
 #include "skbtrail/event.h"
 #include "track/context.h"
+#include "track/free_places.h"
 #include "track/leg_table.h"
 #include "track/names.h"
 #include "track/per_cpu.h"
@@ -30,7 +36,8 @@ namespace skbtrail::track {
 class Segments {
  public:
   // Whether the capture can have qdisc_enqueue.
-  Segments(LegTable& legs, bool has_enqueue) : legs_(legs), has_enqueue_(has_enqueue) {}
+  Segments(LegTable& legs, FreePlaces& places, bool has_enqueue)
+      : legs_(legs), places_(places), has_enqueue_(has_enqueue) {}
 
   struct Skb {
     SkbAddr skbaddr{};
@@ -39,8 +46,9 @@ class Segments {
     std::uint32_t data_len = 0;  // outside its linear part
   };
 
-  // The packet was freed before it was sent: its segments follow at once, if it is software GSO.
-  void expect(const EventHeader& header, LiveLeg& leg);
+  // The packet was freed before it was sent, there: its segments follow at once, if it is software
+  // GSO.
+  void expect(const EventHeader& header, LiveLeg& leg, std::optional<std::uint64_t> location);
   // qdisc_enqueue of a packet that is gone: then a qdisc has cut it.
   void queued_in_pieces(const EventHeader& header, SkbAddr address);
   // Anything else is queued: pieces that were thrown away have been told of.
@@ -65,6 +73,7 @@ class Segments {
     LegRef leg;
     FlowId flow = kNoFlow;
     std::optional<DeviceId> device;
+    std::optional<std::uint64_t> location;  // of consume_skb
   };
   struct Cpu {
     Waiting waiting;
@@ -72,14 +81,18 @@ class Segments {
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
+  bool keep_order(const EventHeader& header, const LastCut& cut, const LiveLeg& leg);
   void wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg);
   LiveLeg* take_from(Waiting& waiting, const Skb& skb);
   void has_all(LiveLeg& leg);
 
   LegTable& legs_;
+  FreePlaces& places_;
   bool has_enqueue_;
   PerCpu<Cpu> cpus_;
   Waiting in_qdiscs_;  // of all CPUs
+  // By device: when its queue held segments of several flows in an order of its own, the last time.
+  std::vector<Nanoseconds> mixed_;
 };
 
 }  // namespace skbtrail::track

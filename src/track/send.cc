@@ -178,7 +178,8 @@ void Sender::accepted(const EventHeader& header, LiveLeg& leg, bool segment, std
 
 // ------------------------------------------------------------------------------ ends
 
-void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address) {
+void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
+                   std::optional<std::uint64_t> location) {
   if (segment) {
     legs_.release_segment(address);
     ++leg.tx.segments_freed;
@@ -191,7 +192,7 @@ void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAdd
     if (leg.segments > 0) return close_if_gone(leg);  // freed before, and they are its end
     // What was requeued is not segmented any more (dequeue_skb(), net/sched/sch_generic.c).
     if (leg.requeues > 0) return legs_.close(leg, sent_outcome(leg));
-    return segments_.expect(header, leg);
+    return segments_.expect(header, leg, location);
   }
   leg.stages.set(Stage::complete, header.time);
   close_if_gone(leg);
@@ -200,10 +201,10 @@ void Sender::freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAdd
 // vmxnet3 frees what it sent with kfree_skb and no reason.
 void Sender::dropped(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
                      bool unspecified) {
-  if (on_its_way(leg) && unspecified) return freed(header, leg, segment, address);
+  if (on_its_way(leg) && unspecified) return freed(header, leg, segment, address, {});
   leg.tx.dropped = true;
   if (!segment) return legs_.close(leg, Outcome::dropped);
-  freed(header, leg, segment, address);
+  freed(header, leg, segment, address, {});
 }
 
 void Sender::close_if_gone(LiveLeg& leg) {

@@ -40,12 +40,12 @@ struct SendCounters {
 class Sender {
  public:
   // Whether the capture can have net_dev_start_xmit, and qdisc_enqueue.
-  Sender(LegTable& legs, Devices& devices, StackedDevices& stacked, bool has_start_xmit,
-         bool has_enqueue)
+  Sender(LegTable& legs, Devices& devices, StackedDevices& stacked, FreePlaces& places,
+         bool has_start_xmit, bool has_enqueue)
       : legs_(legs),
         devices_(devices),
         stacked_(stacked),
-        segments_(legs, has_enqueue),
+        segments_(legs, places, has_enqueue),
         has_start_xmit_(has_start_xmit),
         sees_taps_(has_start_xmit && has_enqueue) {}
 
@@ -61,8 +61,9 @@ class Sender {
   void xmit(const EventHeader& header, const NetDevXmit& event);
   // The trace tells when an skb is freed, whosever it is.
   void sees_frees() { sees_frees_ = true; }
-  // The skb of a sent leg was freed, without complaint.
-  void freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address);
+  // The skb of a sent leg was freed there, without complaint.
+  void freed(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
+             std::optional<std::uint64_t> location);
   // kfree_skb of it.
   void dropped(const EventHeader& header, LiveLeg& leg, bool segment, SkbAddr address,
                bool unspecified);

@@ -85,7 +85,9 @@ struct TrackerScript {
       "ffffffff81004000 T unix_stream_read_generic\n"
       "ffffffff81005000 t tpacket_rcv\n"
       "ffffffff81006000 t udp_queue_rcv_skb\n"
-      "ffffffff81007000 t packet_recvmsg\n"};
+      "ffffffff81007000 t packet_recvmsg\n"
+      "ffffffff81008000 t tbf_enqueue\n"
+      "ffffffff81009000 t cake_enqueue\n"};
   track::DropReasons reasons{
       {{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}, {8, "TCP_OFO_QUEUE_PRUNE"}}};
   track::Flows flows;

@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
+#include <stdexcept>
+
+#include "event/probe.h"
+#include "event/sock.h"
 #include "track/send_script.h"
 
 namespace skbtrail::test {
@@ -17,6 +23,8 @@ class Segments : public SendScript {
   static constexpr std::uint32_t kHeaders = 66;
   static constexpr std::uint32_t kFull = 1448;
   static constexpr std::uint32_t kNotSpecified = 2, kQdiscDrop = 3;
+  static constexpr std::array<std::uint8_t, 16> kAddress{0, 0, 0,    0,    0,   0, 0, 0,
+                                                         0, 0, 0xff, 0xff, 192, 0, 2, 1};
 
   // A device that gathers: what is not headers lies outside the linear part.
   void send(Nanoseconds time, SkbAddr address, std::uint32_t payload,
@@ -29,6 +37,22 @@ class Segments : public SendScript {
   void throw_away(Nanoseconds time, SkbAddr address, CpuId cpu = 0, std::uint8_t flags = kTask,
                   std::uint32_t reason = kQdiscDrop) {
     tracker.on(at(time, cpu, flags), KfreeSkb{address, 0x1234, reason});
+  }
+  void establish(Nanoseconds time, SockAddr socket, std::uint16_t port) {
+    receive(time, skb(1000));
+    InetSockSetState event;
+    event.skaddr = socket;
+    event.oldstate = 2;  // TCP_SYN_SENT
+    event.newstate = 1;  // TCP_ESTABLISHED
+    event.protocol = 6;
+    event.sport = 80;
+    event.dport = port;
+    event.saddr_v6 = event.daddr_v6 = kAddress;
+    tracker.on(at(time + 1), event);
+  }
+  // The next packet at that address is of that connection.
+  void transmit(Nanoseconds time, SockAddr socket, SkbAddr address) {
+    tracker.on(at(time, 0, kTask), ProbeTcpTransmit{socket, address});
   }
   const Leg& sent(SkbAddr address) {
     for (const Leg& leg : legs.tx) {
@@ -357,6 +381,75 @@ TEST_F(Segments, are_not_said_to_be_thrown_away_behind_a_gap) {
   tracker.on_loss(LossWindow{.cpu = 0, .from = 105, .to = 108});
   throw_away(110, skb(10));
   EXPECT_EQ(tracker.unknown_ends(), 1U);
+}
+
+// ------------------------------------------------------------------------------ any order
+
+TEST_F(Segments, of_several_flows_are_nobodys_where_the_queue_takes_turns) {
+  for (const auto by : {std::optional<std::uint64_t>(kCake), std::optional<std::uint64_t>()}) {
+    SCOPED_TRACE(by.has_value());
+    const Nanoseconds begin = by ? 0 : 10'000'000'000;
+    const std::uint64_t unmatched = tracker.send_counters().unmatched_starts;
+    legs.tx.clear();
+    enqueue_cut(begin + 100, skb(1), kHeaders + 2 * kFull, 0, "eth0", by);
+    send(begin + 110, skb(10), kFull);
+    enqueue_cut(begin + 120, skb(2), kHeaders + 2 * kFull, 1, "eth0", by);
+    enqueue_cut(begin + 130, skb(3), kHeaders + 2 * kFull, 0, "eth0", by);
+    for (std::uint64_t i = 0; i < 5; ++i) send(begin + 200 + 10 * i, skb(11 + i), kFull);
+    ASSERT_EQ(legs.tx.size(), 3U);
+    for (const Leg& leg : legs.tx) {
+      EXPECT_EQ(leg.outcome, Outcome::unknown);
+      EXPECT_EQ(leg.cause, track::UnknownCause::mixed_segments);
+    }
+    EXPECT_EQ(tracker.send_counters().unmatched_starts, unmatched + 5);
+  }
+}
+
+TEST_F(Segments, of_one_packet_at_a_time_are_its_own_in_any_queue) {
+  enqueue_cut(50, skb(9), kHeaders + 2 * kFull, 0, "eth1", kCake);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    enqueue_cut(100 * i + 100, skb(1), kHeaders + 2 * kFull, 0, "eth0", kCake);
+    for (std::uint64_t k = 0; k < 2; ++k) send(100 * i + 110 + 10 * k, skb(10 + k), kFull);
+  }
+  ASSERT_EQ(legs.tx.size(), 3U);
+  for (const Leg& leg : legs.tx) {
+    EXPECT_EQ(leg.skbaddr, skb(1));
+    EXPECT_EQ(leg.segments, 2U);
+    EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  }
+}
+
+// Each flow has its turn, and keeps its order.
+TEST_F(Segments, of_one_flow_are_in_order_in_a_queue_that_takes_turns) {
+  constexpr SockAddr kSocket{0xffff888200000000}, kOther{0xffff888200001000};
+  establish(10, kSocket, 4000);
+  establish(20, kOther, 4001);
+  for (std::uint64_t i = 1; i <= 2; ++i) {
+    transmit(100 * i, kSocket, skb(i));
+    enqueue_cut(100 * i, skb(i), kHeaders + 2 * kFull, 0, "eth0", kCake);
+  }
+  for (std::uint64_t i = 0; i < 2; ++i) send(300 + 10 * i, skb(10 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 1U);
+  EXPECT_EQ(legs.tx[0].segments, 2U);
+  EXPECT_EQ(legs.tx[0].outcome, Outcome::transmitted);
+  transmit(400, kOther, skb(3));
+  enqueue_cut(400, skb(3), kHeaders + 2 * kFull, 0, "eth0", kCake);
+  EXPECT_EQ(sent(skb(2)).cause, track::UnknownCause::mixed_segments);
+  EXPECT_EQ(sent(skb(3)).cause, track::UnknownCause::mixed_segments);
+}
+
+// Those that were mixed have left by then.
+TEST_F(Segments, are_somebodys_again_when_they_have_not_been_mixed_for_long) {
+  constexpr Nanoseconds kShort = 900'000'000, kLong = 1'100'000'000;
+  enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0, "eth0", kCake);
+  enqueue_cut(120, skb(2), kHeaders + 2 * kFull, 1, "eth0", kCake);
+  enqueue_cut(120 + kShort, skb(3), kHeaders + 2 * kFull, 0, "eth0", kCake);
+  EXPECT_EQ(legs.tx.size(), 3U);
+  enqueue_cut(120 + kShort + kLong, skb(4), kHeaders + 2 * kFull, 0, "eth0", kCake);
+  for (std::uint64_t i = 0; i < 2; ++i) send(5'000'000'000 + 10 * i, skb(10 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 4U);
+  EXPECT_EQ(legs.tx[3].outcome, Outcome::transmitted);
+  EXPECT_EQ(legs.tx[3].segments, 2U);
 }
 
 // ------------------------------------------------------------------------------ stacked devices

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "event/qdisc.h"
@@ -13,6 +14,9 @@ namespace skbtrail::test {
 
 class SendScript : public ::testing::Test, protected TrackerScript {
  protected:
+  // Places in functions of TrackerScript's.
+  static constexpr std::uint64_t kTbf = 0xffffffff81008010, kCake = 0xffffffff81009010;
+
   explicit SendScript(bool has_start_xmit = true) : TrackerScript({has_start_xmit, true}) {}
 
   void queue(Nanoseconds time, SkbAddr address, std::uint32_t len = 100,
@@ -43,14 +47,14 @@ class SendScript : public ::testing::Test, protected TrackerScript {
   }
   // A qdisc cuts it.
   void cut(Nanoseconds time, SkbAddr address, std::uint32_t len, CpuId cpu = 0,
-           std::string_view device = "eth0") {
+           std::string_view device = "eth0", std::optional<std::uint64_t> by = kTbf) {
     queue(time, address, len, device, cpu);
-    tracker.on(at(time + 1, cpu, kTask), ConsumeSkb{address});
+    tracker.on(at(time + 1, cpu, kTask), ConsumeSkb{address, by});
   }
   // The same, and there was room: the segments are in the queue.
   void enqueue_cut(Nanoseconds time, SkbAddr address, std::uint32_t len, CpuId cpu,
-                   std::string_view device = "eth0") {
-    cut(time, address, len, cpu, device);
+                   std::string_view device = "eth0", std::optional<std::uint64_t> by = kTbf) {
+    cut(time, address, len, cpu, device, by);
     QdiscEnqueue event;
     event.skbaddr = address;
     tracker.on(at(time + 2, cpu, kTask), event);
