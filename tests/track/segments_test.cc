@@ -54,6 +54,9 @@ class Segments : public SendScript {
   void transmit(Nanoseconds time, SockAddr socket, SkbAddr address) {
     tracker.on(at(time, 0, kTask), ProbeTcpTransmit{socket, address});
   }
+  void queue_in_softirq(Nanoseconds time, SkbAddr address) {
+    tracker.on(at(time), NetDevQueue{{address, kHeaders + kFull, "eth0"}});
+  }
   const Leg& sent(SkbAddr address) {
     for (const Leg& leg : legs.tx) {
       if (leg.skbaddr == address) return leg;
@@ -286,6 +289,32 @@ TEST_F(Segments, may_have_data_in_their_linear_part) {
   EXPECT_EQ(sent(skb(2)).segments, 2U);
 }
 
+// Longer than any headers: then nothing tells but their lengths.
+TEST_F(Segments, have_no_more_headers_than_a_packet_can_have) {
+  queue(100, skb(1), kHeaders + 3 * kFull);
+  queue(101, skb(2), kHeaders + 2 * kFull);
+  consume(110, skb(1));
+  consume(111, skb(2));
+  for (std::uint64_t i = 0; i < 3; ++i) send(200 + 10 * i, skb(10 + i), 700, 814);
+  for (std::uint64_t i = 0; i < 2; ++i) send(300 + 10 * i, skb(20 + i), 700, 814);
+  tracker.finish();
+  EXPECT_EQ(sent(skb(1)).segments, 3U);
+  EXPECT_EQ(sent(skb(2)).segments, 2U);
+}
+
+TEST_F(Segments, are_no_more_than_were_counted) {
+  queue(100, skb(1), kHeaders + 12 * kFull);
+  consume(110, skb(1));
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    const std::uint32_t len = kHeaders + kFull;
+    tracker.on(at(200 + 10 * i), NetDevStartXmit{{skb(10 + i), len, "eth0"}, kFull});
+    xmit(201 + 10 * i, skb(10 + i), 0, len);
+  }
+  send(400, skb(30), kFull);  // nobody's
+  tracker.finish();
+  EXPECT_EQ(sent(skb(1)).segments, 12U);
+}
+
 // ------------------------------------------------------------------------------ thrown away
 
 TEST_F(Segments, that_find_no_room_in_the_queue_are_not_waited_for) {
@@ -331,6 +360,21 @@ TEST_F(Segments, may_all_be_thrown_away) {
   ASSERT_EQ(legs.tx.size(), 2U);
   EXPECT_EQ(legs.tx[1].outcome, Outcome::transmitted);
   EXPECT_EQ(legs.tx[1].segments, 2U);
+}
+
+// Its socket may go on sending then (TCP small queues).
+TEST_F(Segments, that_are_thrown_away_let_go_of_their_connection) {
+  constexpr SockAddr kSocket{0xffff888200000000};
+  establish(10, kSocket, 4000);
+  transmit(100, kSocket, skb(1));
+  cut(100, skb(1), kHeaders + kFull + 10);
+  throw_away(102, skb(10));
+  tracker.on(at(103, 0, kTask), SoftirqRaise{kTaskletSoftirq});
+  tracker.on(at(104), SoftirqEntry{kTaskletSoftirq});
+  queue_in_softirq(105, skb(2));
+  tracker.finish();
+  EXPECT_NE(sent(skb(1)).flow, track::kNoFlow);
+  EXPECT_EQ(sent(skb(2)).flow, sent(skb(1)).flow);
 }
 
 // Only the short one found room.
@@ -436,6 +480,24 @@ TEST_F(Segments, of_one_flow_are_in_order_in_a_queue_that_takes_turns) {
   enqueue_cut(400, skb(3), kHeaders + 2 * kFull, 0, "eth0", kCake);
   EXPECT_EQ(sent(skb(2)).cause, track::UnknownCause::mixed_segments);
   EXPECT_EQ(sent(skb(3)).cause, track::UnknownCause::mixed_segments);
+}
+
+// The driver still has those of the first.
+TEST_F(Segments, that_have_all_left_the_queue_mix_with_no_others) {
+  enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0, "eth0", kCake);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const std::uint32_t len = kHeaders + kFull;
+    tracker.on(at(110 + 10 * i), NetDevStartXmit{{skb(10 + i), len, "eth0"}, kFull});
+    xmit(111 + 10 * i, skb(10 + i), 0, len);
+  }
+  enqueue_cut(200, skb(2), kHeaders + 2 * kFull, 0, "eth0", kCake);
+  for (std::uint64_t i = 0; i < 2; ++i) send(210 + 10 * i, skb(20 + i), kFull);
+  for (std::uint64_t i = 0; i < 2; ++i) consume(300 + i, skb(10 + i));
+  ASSERT_EQ(legs.tx.size(), 2U);
+  for (const Leg& leg : legs.tx) {
+    EXPECT_EQ(leg.segments, 2U);
+    EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  }
 }
 
 // Those that were mixed have left by then.
