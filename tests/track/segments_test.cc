@@ -364,10 +364,14 @@ TEST_F(Segments, may_all_be_thrown_away) {
 
 // Its socket may go on sending then (TCP small queues).
 TEST_F(Segments, that_are_thrown_away_let_go_of_their_connection) {
-  constexpr SockAddr kSocket{0xffff888200000000};
+  constexpr SockAddr kSocket{0xffff888200000000}, kOther{0xffff888200001000};
   establish(10, kSocket, 4000);
+  establish(20, kOther, 4001);
+  transmit(50, kOther, skb(9));
+  queue(50, skb(9), kHeaders + kFull);
   transmit(100, kSocket, skb(1));
   cut(100, skb(1), kHeaders + kFull + 10);
+  tracker.on(at(101, 0, kTask), NetDevStartXmit{{skb(9), kHeaders + kFull, "eth0"}, kFull});
   throw_away(102, skb(10));
   tracker.on(at(103, 0, kTask), SoftirqRaise{kTaskletSoftirq});
   tracker.on(at(104), SoftirqEntry{kTaskletSoftirq});
