@@ -362,6 +362,20 @@ TEST_F(Segments, may_all_be_thrown_away) {
   EXPECT_EQ(legs.tx[1].segments, 2U);
 }
 
+// The CPU that queues sends what is in the queue, too: a packet that was not cut there is cut now.
+TEST_F(Segments, are_thrown_away_of_the_packet_that_is_queued) {
+  QdiscEnqueue event;
+  event.skbaddr = skb(1);
+  queue(100, skb(1), kHeaders + kFull + 10);
+  tracker.on(at(101, 0, kTask), event);
+  enqueue_cut(110, skb(2), kHeaders + kFull + 20, 0);
+  tracker.on(at(120, 0, kTask), ConsumeSkb{skb(1)});
+  throw_away(130, skb(21));
+  tracker.finish();
+  EXPECT_EQ(sent(skb(1)).outcome, Outcome::consumed);
+  EXPECT_EQ(sent(skb(2)).outcome, Outcome::dropped);
+}
+
 // Its socket may go on sending then (TCP small queues).
 TEST_F(Segments, that_are_thrown_away_let_go_of_their_connection) {
   constexpr SockAddr kSocket{0xffff888200000000}, kOther{0xffff888200001000};
