@@ -69,19 +69,32 @@ bool may_go_on(const LiveLeg& leg, std::uint32_t len) {
 
 LiveLeg* Segments::take(CpuId id, const Skb& skb) {
   Cpu& own = cpu(id);
-  LiveLeg* leg = take_from(in_qdiscs_, skb);
-  if (leg == nullptr) leg = take_from(own.waiting, skb);
+  Next next = earlier(next_of(in_qdiscs_, skb), next_of(own.waiting, skb));
   for (Cpu& other : cpus_) {
-    if (leg != nullptr) break;
-    if (&other != &own && !other.waiting.empty()) leg = take_from(other.waiting, skb);
+    if (next.leg != nullptr) break;
+    if (&other != &own && !other.waiting.empty()) next = next_of(other.waiting, skb);
   }
-  return leg;
+  if (next.leg == nullptr) return nullptr;
+  add_segment(*next.leg, skb);
+  if (skb.len < next.leg->tx.first_segment_len) next.of->erase(next.at);
+  legs_.hold_segment(*next.leg, skb.skbaddr);
+  return next.leg;
 }
 
-// It is the oldest one's of its device that still lacks some. A shorter one is the last, and none
-// is longer than the first. Equal ones that add up may be all, or do so by chance: they are all
-// when other packets wait for theirs.
-LiveLeg* Segments::take_from(Waiting& waiting, const Skb& skb) {
+// A packet that was queued whole, and was cut behind the queue, had its place in it: between those
+// that were queued in pieces. What was not queued is sent at once.
+Segments::Next Segments::earlier(Next in_pieces, Next whole) {
+  if (in_pieces.leg == nullptr) return whole;
+  if (whole.leg == nullptr) return in_pieces;
+  const StageTimes& stages = whole.leg->stages;
+  if (!stages.has(Stage::enqueue)) return whole;
+  return stages[Stage::enqueue] < in_pieces.leg->stages[Stage::enqueue] ? whole : in_pieces;
+}
+
+// The oldest one of its device that still lacks some. A shorter one is the last, and none is longer
+// than the first. Equal ones that add up may be all, or do so by chance: they are all when other
+// packets wait for theirs.
+Segments::Next Segments::next_of(Waiting& waiting, const Skb& skb) {
   for (auto at = waiting.begin(); at != waiting.end();) {
     LiveLeg* leg = at->get();
     if (leg == nullptr) {
@@ -101,12 +114,9 @@ LiveLeg* Segments::take_from(Waiting& waiting, const Skb& skb) {
       at = waiting.erase(at);
       continue;
     }
-    add_segment(*leg, skb);
-    if (skb.len < leg->tx.first_segment_len) waiting.erase(at);
-    legs_.hold_segment(*leg, skb.skbaddr);
-    return leg;
+    return {leg, &waiting, at};
   }
-  return nullptr;
+  return {};
 }
 
 // Those on their way are still to end.

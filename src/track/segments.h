@@ -83,7 +83,13 @@ class Segments {
   Cpu& cpu(CpuId id) { return cpus_[id]; }
   bool keep_order(const EventHeader& header, const LastCut& cut, const LiveLeg& leg);
   void wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg);
-  LiveLeg* take_from(Waiting& waiting, const Skb& skb);
+  struct Next {
+    LiveLeg* leg = nullptr;
+    Waiting* of = nullptr;
+    Waiting::iterator at;
+  };
+  static Next earlier(Next in_pieces, Next whole);
+  Next next_of(Waiting& waiting, const Skb& skb);
   void has_all(LiveLeg& leg);
 
   LegTable& legs_;

@@ -445,6 +445,25 @@ TEST_F(Segments, are_not_said_to_be_thrown_away_behind_a_gap) {
   EXPECT_EQ(tracker.unknown_ends(), 1U);
 }
 
+// ------------------------------------------------------------------------------ in one queue
+
+// What is shorter than the burst is queued whole, and cut behind the queue.
+TEST_F(Segments, of_what_was_queued_whole_come_in_its_turn) {
+  enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0);
+  queue(110, skb(2), kHeaders + 2 * kFull);
+  enqueue(111, skb(2));
+  enqueue_cut(120, skb(3), kHeaders + 2 * kFull, 1);
+  send(200, skb(10), kFull);
+  consume(210, skb(2));  // the last of the first and all others are taken at once
+  for (std::uint64_t i = 0; i < 5; ++i) send(220 + 10 * i, skb(11 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 3U);
+  for (std::size_t i : {0U, 1U, 2U}) {
+    EXPECT_EQ(legs.tx[i].skbaddr, skb(i + 1));
+    EXPECT_EQ(legs.tx[i].segments, 2U);
+    EXPECT_EQ(time(legs.tx[i], Stage::start), i == 0 ? 200U : 210 + 20 * i);
+  }
+}
+
 // ------------------------------------------------------------------------------ any order
 
 TEST_F(Segments, of_several_flows_are_nobodys_where_the_queue_takes_turns) {
