@@ -9,7 +9,11 @@ namespace {
 // net/sched/sch_generic.c: up to the BQL budget).
 constexpr std::size_t kMaxWaiting = 256;
 
+// Behind the queue they follow at once. How long it takes a slow queue to pass them on is a matter
+// of its rate; one that takes turns has a target of milliseconds.
 constexpr Nanoseconds kSegmentWait = 1'000'000'000;
+constexpr Nanoseconds kQueueWait = 20'000'000'000;
+constexpr Nanoseconds kMixedWait = 1'000'000'000;
 
 constexpr std::uint32_t kLeastHeaders = 28;  // IPv4 + UDP
 constexpr std::uint32_t kMostHeaders = 200;
@@ -128,18 +132,18 @@ void Segments::has_all(LiveLeg& leg) {
 void Segments::expect(const EventHeader& header, LiveLeg& leg,
                       std::optional<std::uint64_t> location) {
   Cpu& own = cpu(header.cpu);
-  wait(header, own.waiting, leg);
+  wait(header, own.waiting, leg, kSegmentWait);
   if (!leg.stages.has(Stage::enqueue))
     own.cut[level(header)] = {&leg, leg.flow, leg.tx.last_device, location};
 }
 
 // One that waits for longer was freed for another reason, and must not adopt somebody else's skbs.
-void Segments::wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg) {
+void Segments::wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg, Nanoseconds most) {
   waiting.push_back(&leg);
   while (waiting.size() > 1) {
     LiveLeg* oldest = waiting.front().get();
-    const bool waits = oldest != nullptr && waiting.size() <= kMaxWaiting &&
-                       header.time - oldest->birth <= kSegmentWait;
+    const bool waits =
+        oldest != nullptr && waiting.size() <= kMaxWaiting && header.time - oldest->birth <= most;
     if (waits) return;
     waiting.pop_front();
     if (oldest == nullptr) continue;
@@ -152,20 +156,21 @@ void Segments::wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg) {
 }
 
 void Segments::queued_in_pieces(const EventHeader& header, SkbAddr address) {
-  Cpu& own = cpu(header.cpu);
-  Waiting& waiting = own.waiting;
+  Waiting& waiting = cpu(header.cpu).waiting;
   LiveLeg* leg = waiting.empty() ? nullptr : waiting.back().get();
   if (leg == nullptr || leg->skbaddr != address || leg->segments > 0) return;
   waiting.pop_back();
   leg->stages.set_first(Stage::enqueue, header.time);
-  if (keep_order(header, own.cut[level(header)], *leg)) return wait(header, in_qdiscs_, *leg);
+  if (keep_order(header, *leg)) return wait(header, in_qdiscs_, *leg, kQueueWait);
   legs_.close(*leg, Outcome::unknown, UnknownCause::mixed_segments);
 }
 
 // Do the segments of what was cut come in the order in which they were queued? If not, those of the
 // packets before it do not come in any order either, from now on until all must have left.
-bool Segments::keep_order(const EventHeader& header, const LastCut& cut, const LiveLeg& leg) {
-  if (cut.location && places_.at(*cut.location) == FreePlace::tbf) return true;
+bool Segments::keep_order(const EventHeader& header, const LiveLeg& leg) {
+  const LastCut& cut = cpu(header.cpu).cut[level(header)];
+  const bool is_named = cut.leg.get() == &leg && cut.location;
+  if (is_named && places_.at(*cut.location) == FreePlace::tbf) return true;
   const DeviceId device = leg.tx.last_device;
   const auto place = static_cast<std::size_t>(device);
   if (place >= mixed_.size()) mixed_.resize(place + 1);
@@ -174,7 +179,7 @@ bool Segments::keep_order(const EventHeader& header, const LastCut& cut, const L
     return waits != nullptr && waits->tx.last_device == device && !waits->tx.all_segments_seen &&
            (waits->flow == kNoFlow || waits->flow != leg.flow);
   };
-  const bool were_mixed = mixed_[place] != 0 && header.time - mixed_[place] <= kSegmentWait;
+  const bool were_mixed = mixed_[place] != 0 && header.time - mixed_[place] <= kMixedWait;
   if (!were_mixed && std::none_of(in_qdiscs_.begin(), in_qdiscs_.end(), may_mix)) return true;
   mixed_[place] = header.time;
   for (const LegRef& other : in_qdiscs_) {

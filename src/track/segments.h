@@ -5,8 +5,7 @@
 // (a requeued rest is sent by whoever runs the queue next). Some qdiscs cut what they are given
 // (tbf_segment(), net/sched/sch_tbf.c) and free it before qdisc_enqueue tells of it: its segments
 // wait behind those of all who came before, whichever CPU sends them. Those that find no room there
-// are freed by kfree_skb on the CPU that brought them, before it queues anything else at that
-// device
+// are freed by kfree_skb on the CPU that brought them, before it queues anything else there
 // (__dev_xmit_skb(), net/core/dev.c).
 //
 // No event names a segment's packet: how many it has must be known. Every segment repeats the
@@ -81,8 +80,8 @@ class Segments {
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
-  bool keep_order(const EventHeader& header, const LastCut& cut, const LiveLeg& leg);
-  void wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg);
+  bool keep_order(const EventHeader& header, const LiveLeg& leg);
+  void wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg, Nanoseconds most);
   struct Next {
     LiveLeg* leg = nullptr;
     Waiting* of = nullptr;

@@ -464,6 +464,19 @@ TEST_F(Segments, of_what_was_queued_whole_come_in_its_turn) {
   }
 }
 
+// A megabyte at a megabit per second.
+TEST_F(Segments, may_wait_in_a_queue_for_long) {
+  constexpr Nanoseconds kLong = 8'000'000'000;
+  enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0);
+  enqueue_cut(kLong, skb(2), kHeaders + 2 * kFull, 0);
+  for (std::uint64_t i = 0; i < 4; ++i) send(kLong + 100 + 10 * i, skb(10 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 2U);
+  for (const Leg& leg : legs.tx) {
+    EXPECT_EQ(leg.segments, 2U);
+    EXPECT_EQ(leg.outcome, Outcome::transmitted);
+  }
+}
+
 // ------------------------------------------------------------------------------ any order
 
 TEST_F(Segments, of_several_flows_are_nobodys_where_the_queue_takes_turns) {
