@@ -25,13 +25,21 @@ std::uint32_t headers_of(const Segments::Skb& skb) {
   return headers >= kLeastHeaders && headers <= kMostHeaders ? headers : 0;
 }
 
-// How many segments make up the packet; 0 when no event has told.
-std::uint32_t number_of_segments(const LiveLeg& leg) {
-  const std::uint32_t headers = leg.tx.segment_headers;
+// Some of the data may be in the linear part of the first ones, where the packet had it there.
+std::uint32_t shorter_headers(std::uint32_t known, std::uint32_t headers) {
+  if (known == 0 || headers == 0) return std::max(known, headers);
+  return std::min(known, headers);
+}
+
+// How many segments make up the packet, if so much of each is headers; 0 when no event has told.
+std::uint32_t number_of_segments(const LiveLeg& leg, std::uint32_t headers) {
   if (headers == 0 || leg.tx.first_segment_len <= headers || leg.tx.last_len <= headers) return 0;
   const std::uint32_t payload = leg.tx.last_len - headers;
   const std::uint32_t of_each = leg.tx.first_segment_len - headers;
   return (payload + of_each - 1) / of_each;
+}
+std::uint32_t number_of_segments(const LiveLeg& leg) {
+  return number_of_segments(leg, leg.tx.segment_headers);
 }
 
 // After k segments of `sum` bytes, is a packet of `len` bytes complete? Every segment repeats the
@@ -53,10 +61,7 @@ void add_segment(LiveLeg& leg, const Segments::Skb& skb) {
   ++leg.segments;
   leg.tx.segment_bytes += skb.len;
   if (leg.segments == 1) leg.tx.first_segment_len = skb.len;
-  // Some of the data may be in the linear part of the first ones, where the packet had it there.
-  const std::uint32_t headers = headers_of(skb);
-  std::uint32_t& known = leg.tx.segment_headers;
-  if (headers != 0 && (known == 0 || headers < known)) known = headers;
+  leg.tx.segment_headers = shorter_headers(leg.tx.segment_headers, headers_of(skb));
   leg.tx.all_segments_seen = skb.len < leg.tx.first_segment_len || all_seen(leg);
 }
 
@@ -69,16 +74,31 @@ bool may_go_on(const LiveLeg& leg, std::uint32_t len) {
          sum <= leg.tx.last_len + std::uint64_t{leg.segments} * kMostHeaders;
 }
 
+// None is longer than the first, and only the last is shorter.
+bool is_anothers(const LiveLeg& leg, const Segments::Skb& skb) {
+  if (leg.segments == 0 || leg.tx.segments_dropped > 0 || leg.tx.all_segments_seen) return false;
+  const std::uint32_t headers = shorter_headers(leg.tx.segment_headers, headers_of(skb));
+  const std::uint32_t number = number_of_segments(leg, headers);
+  if (number == 0) return false;
+  const std::uint32_t first = leg.tx.first_segment_len;
+  return skb.len > first || (skb.len < first && leg.segments + 1 < number);
+}
+
 }  // namespace
 
-LiveLeg* Segments::take(CpuId id, const Skb& skb) {
-  Cpu& own = cpu(id);
+LiveLeg* Segments::take(const EventHeader& header, const Skb& skb) {
+  Cpu& own = cpu(header.cpu);
   Next next = earlier(next_of(in_qdiscs_, skb), next_of(own.waiting, skb));
   for (Cpu& other : cpus_) {
     if (next.leg != nullptr) break;
     if (&other != &own && !other.waiting.empty()) next = next_of(other.waiting, skb);
   }
   if (next.leg == nullptr) return nullptr;
+  if (next.of == &in_qdiscs_ && is_anothers(*next.leg, skb)) {
+    in_qdisc(skb.device).keeps_order = false;
+    mix(header, skb.device);
+    return nullptr;
+  }
   add_segment(*next.leg, skb);
   if (skb.len < next.leg->tx.first_segment_len) next.of->erase(next.at);
   legs_.hold_segment(*next.leg, skb.skbaddr);
@@ -95,9 +115,8 @@ Segments::Next Segments::earlier(Next in_pieces, Next whole) {
   return stages[Stage::enqueue] < in_pieces.leg->stages[Stage::enqueue] ? whole : in_pieces;
 }
 
-// The oldest one of its device that still lacks some. A shorter one is the last, and none is longer
-// than the first. Equal ones that add up may be all, or do so by chance: they are all when other
-// packets wait for theirs.
+// The oldest one of its device that still lacks some. Equal ones that add up may be all, or do so
+// by chance: they are all when other packets wait for theirs.
 Segments::Next Segments::next_of(Waiting& waiting, const Skb& skb) {
   for (auto at = waiting.begin(); at != waiting.end();) {
     LiveLeg* leg = at->get();
@@ -109,7 +128,7 @@ Segments::Next Segments::next_of(Waiting& waiting, const Skb& skb) {
       ++at;
       continue;
     }
-    if (leg->segments > 0 && skb.len > leg->tx.first_segment_len) {
+    if (leg->segments > 0 && skb.len > leg->tx.first_segment_len && !is_anothers(*leg, skb)) {
       at = waiting.erase(at);
       has_all(*leg);
       continue;
@@ -168,27 +187,37 @@ void Segments::queued_in_pieces(const EventHeader& header, SkbAddr address) {
 // Do the segments of what was cut come in the order in which they were queued? If not, those of the
 // packets before it do not come in any order either, from now on until all must have left.
 bool Segments::keep_order(const EventHeader& header, const LiveLeg& leg) {
-  const LastCut& cut = cpu(header.cpu).cut[level(header)];
-  const bool is_named = cut.leg.get() == &leg && cut.location;
-  if (is_named && places_.at(*cut.location) == FreePlace::tbf) return true;
   const DeviceId device = leg.tx.last_device;
-  const auto place = static_cast<std::size_t>(device);
-  if (place >= mixed_.size()) mixed_.resize(place + 1);
+  const Qdisc& qdisc = in_qdisc(device);
+  const bool were_mixed = qdisc.mixed != 0 && header.time - qdisc.mixed <= kMixedWait;
+  const LastCut& cut = cpu(header.cpu).cut[level(header)];
+  const bool is_tbf =
+      cut.leg.get() == &leg && cut.location && places_.at(*cut.location) == FreePlace::tbf;
+  if (is_tbf && qdisc.keeps_order && !were_mixed) return true;
   const auto may_mix = [&](const LegRef& other) {
     const LiveLeg* waits = other.get();
     return waits != nullptr && waits->tx.last_device == device && !waits->tx.all_segments_seen &&
            (waits->flow == kNoFlow || waits->flow != leg.flow);
   };
-  const bool were_mixed = mixed_[place] != 0 && header.time - mixed_[place] <= kMixedWait;
   if (!were_mixed && std::none_of(in_qdiscs_.begin(), in_qdiscs_.end(), may_mix)) return true;
-  mixed_[place] = header.time;
+  mix(header, device);
+  return false;
+}
+
+void Segments::mix(const EventHeader& header, DeviceId device) {
+  in_qdisc(device).mixed = header.time;
   for (const LegRef& other : in_qdiscs_) {
     LiveLeg* waits = other.get();
     if (waits == nullptr || waits->tx.last_device != device || waits->tx.all_segments_seen)
       continue;
     legs_.close(*waits, Outcome::unknown, UnknownCause::mixed_segments);
   }
-  return false;
+}
+
+Segments::Qdisc& Segments::in_qdisc(DeviceId device) {
+  const auto place = static_cast<std::size_t>(device);
+  if (place >= qdiscs_.size()) qdiscs_.resize(place + 1);
+  return qdiscs_[place];
 }
 
 std::optional<FlowId> Segments::thrown_away(const EventHeader& header, const KfreeSkb& event) {

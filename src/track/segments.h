@@ -15,6 +15,7 @@
 // Other qdiscs that cut take turns between flows (cake_enqueue(), net/sched/sch_cake.c). Where
 // packets of several flows wait in one, or in one that consume_skb does not name (before 6.3),
 // whose segment comes next nobody knows: they end as unknown, and so does what comes behind them.
+// tbf keeps the order, unless it was given another qdisc inside: what comes out of order tells.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ class Segments {
       cut.device.reset();
   }
   // An skb that nobody queued comes to its driver: the packet it is a segment of, or null.
-  LiveLeg* take(CpuId cpu, const Skb& skb);
+  LiveLeg* take(const EventHeader& header, const Skb& skb);
 
   // A queue without room has let go of an skb that nobody queued: the flow of the packet that it is
   // a segment of, or nothing when it is none.
@@ -78,8 +79,15 @@ class Segments {
     Waiting waiting;
     LastCut cut[2];
   };
+  // Of a device.
+  struct Qdisc {
+    Nanoseconds mixed = 0;    // the last time that it held segments in an order of its own
+    bool keeps_order = true;  // nothing that came was out of order
+  };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }
+  Qdisc& in_qdisc(DeviceId device);
+  void mix(const EventHeader& header, DeviceId device);
   bool keep_order(const EventHeader& header, const LiveLeg& leg);
   void wait(const EventHeader& header, Waiting& waiting, LiveLeg& leg, Nanoseconds most);
   struct Next {
@@ -96,8 +104,7 @@ class Segments {
   bool has_enqueue_;
   PerCpu<Cpu> cpus_;
   Waiting in_qdiscs_;  // of all CPUs
-  // By device: when its queue held segments of several flows in an order of its own, the last time.
-  std::vector<Nanoseconds> mixed_;
+  std::vector<Qdisc> qdiscs_;
 };
 
 }  // namespace skbtrail::track

@@ -113,7 +113,7 @@ LiveLeg* Sender::start(const EventHeader& header, const NetDevStartXmit& event) 
   cpu.next[level(header)] = LegRef();
   auto [leg, segment] = legs_.find(event.skbaddr);
   if (leg == nullptr || leg->direction != LegDirection::tx) {
-    leg = segments_.take(header.cpu,
+    leg = segments_.take(header,
                          {event.skbaddr, devices_.id(event.device), event.len, event.data_len});
     segment = true;
   }
@@ -155,7 +155,7 @@ void Sender::xmit(const EventHeader& header, const NetDevXmit& event) {
     // lo and veth: the receiver has it already.
     if (leg != nullptr && leg->direction == LegDirection::rx) leg = leg->previous;
     if (leg == nullptr) {
-      leg = segments_.take(header.cpu, {event.skbaddr, devices_.id(event.device), event.len, 0});
+      leg = segments_.take(header, {event.skbaddr, devices_.id(event.device), event.len, 0});
       segment = true;
     }
     if (leg != nullptr && leg->alive) return accepted(header, *leg, segment, event.rc);

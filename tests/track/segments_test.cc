@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include "event/probe.h"
 #include "event/sock.h"
@@ -530,6 +531,46 @@ TEST_F(Segments, of_one_flow_are_in_order_in_a_queue_that_takes_turns) {
   enqueue_cut(400, skb(3), kHeaders + 2 * kFull, 0, "eth0", kCake);
   EXPECT_EQ(sent(skb(2)).cause, track::UnknownCause::mixed_segments);
   EXPECT_EQ(sent(skb(3)).cause, track::UnknownCause::mixed_segments);
+}
+
+// It was given another qdisc inside, which does.
+TEST_F(Segments, out_of_order_tell_that_a_tbf_takes_turns) {
+  constexpr Nanoseconds kLater = 2'000'000'000;
+  for (const std::uint32_t out_of_order : {kFull + 4, 200U}) {
+    SCOPED_TRACE(out_of_order);
+    const std::string_view device = out_of_order == 200 ? "eth1" : "eth0";
+    const auto start = [&](Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+      tracker.on(at(time), NetDevStartXmit{{address, kHeaders + payload, device}, payload});
+    };
+    const std::uint64_t unmatched = tracker.send_counters().unmatched_starts;
+    legs.tx.clear();
+    enqueue_cut(100, skb(1), kHeaders + 2 * kFull + 300, 0, device);
+    enqueue_cut(110, skb(2), kHeaders + 2 * kFull, 1, device);
+    start(200, skb(10), kFull);
+    EXPECT_EQ(legs.tx.size(), 0U);
+    start(210, skb(11), out_of_order);
+    EXPECT_EQ(legs.tx.size(), 2U);
+    // It is not trusted any more.
+    enqueue_cut(kLater, skb(3), kHeaders + 2 * kFull, 0, device);
+    start(kLater + 10, skb(12), kFull);
+    EXPECT_EQ(tracker.send_counters().unmatched_starts, unmatched + 1);
+    enqueue_cut(kLater + 20, skb(4), kHeaders + 2 * kFull, 1, device);
+    ASSERT_EQ(legs.tx.size(), 4U);
+    for (const Leg& leg : legs.tx) EXPECT_EQ(leg.cause, track::UnknownCause::mixed_segments);
+  }
+}
+
+// A shorter one comes early where those before it found no room.
+TEST_F(Segments, that_were_thrown_away_are_not_out_of_order) {
+  enqueue_cut(100, skb(1), kHeaders + 3 * kFull + 300, 0);
+  throw_away(110, skb(20));
+  enqueue_cut(120, skb(2), kHeaders + 2 * kFull, 0);
+  send(200, skb(10), kFull);
+  send(210, skb(11), 300);
+  for (std::uint64_t i = 0; i < 2; ++i) send(220 + 10 * i, skb(12 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(sent(skb(1)).outcome, Outcome::dropped);
+  EXPECT_EQ(sent(skb(2)).outcome, Outcome::transmitted);
 }
 
 // The driver still has those of the first.

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # A queue that cuts what it is given and takes turns between connections (sch_cake): the order of the
 # segments does not tell whose they are, but their length does.
+once=6.12
 network=veth
 prepare() {
   local port
