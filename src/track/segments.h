@@ -63,7 +63,7 @@ class Segments {
   // A queue without room has let go of an skb that nobody queued: the flow of the packet that it is
   // a segment of, or nothing when it is none.
   std::optional<FlowId> thrown_away(const EventHeader& header, const KfreeSkb& event);
-  void on_loss(CpuId cpu);
+  void on_loss(CpuId id);
 
  private:
   // Packets whose segments are still to come, oldest first.
