@@ -94,7 +94,7 @@ LiveLeg* Segments::take(const EventHeader& header, const Skb& skb) {
     if (&other != &own && !other.waiting.empty()) next = next_of(other.waiting, skb);
   }
   if (next.leg == nullptr) return nullptr;
-  if (next.of == &in_qdiscs_ && is_anothers(*next.leg, skb)) {
+  if (next.out_of_order) {
     in_qdisc(skb.device).keeps_order = false;
     mix(header, skb.device);
     return nullptr;
@@ -128,7 +128,8 @@ Segments::Next Segments::next_of(Waiting& waiting, const Skb& skb) {
       ++at;
       continue;
     }
-    if (leg->segments > 0 && skb.len > leg->tx.first_segment_len && !is_anothers(*leg, skb)) {
+    const bool out_of_order = &waiting == &in_qdiscs_ && is_anothers(*leg, skb);
+    if (leg->segments > 0 && skb.len > leg->tx.first_segment_len && !out_of_order) {
       at = waiting.erase(at);
       has_all(*leg);
       continue;
@@ -137,7 +138,7 @@ Segments::Next Segments::next_of(Waiting& waiting, const Skb& skb) {
       at = waiting.erase(at);
       continue;
     }
-    return {leg, &waiting, at};
+    return {leg, &waiting, at, out_of_order};
   }
   return {};
 }

@@ -94,6 +94,7 @@ class Segments {
     LiveLeg* leg = nullptr;
     Waiting* of = nullptr;
     Waiting::iterator at;
+    bool out_of_order = false;
   };
   static Next earlier(Next in_pieces, Next whole);
   Next next_of(Waiting& waiting, const Skb& skb);

@@ -316,6 +316,19 @@ TEST_F(Segments, are_no_more_than_were_counted) {
   EXPECT_EQ(sent(skb(1)).segments, 12U);
 }
 
+// What became of the rest of the first no event has told.
+TEST_F(Segments, that_are_longer_are_of_the_next_packet) {
+  queue(100, skb(1), kHeaders + 3 * 1000);
+  queue(101, skb(2), kHeaders + 2 * kFull);
+  consume(110, skb(1));
+  consume(111, skb(2));
+  send(200, skb(10), 1000);
+  for (std::uint64_t i = 0; i < 2; ++i) send(210 + 10 * i, skb(20 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(sent(skb(1)).segments, 1U);
+  EXPECT_EQ(sent(skb(2)).segments, 2U);
+}
+
 // ------------------------------------------------------------------------------ thrown away
 
 TEST_F(Segments, that_find_no_room_in_the_queue_are_not_waited_for) {
