@@ -84,6 +84,11 @@ bool is_anothers(const LiveLeg& leg, const Segments::Skb& skb) {
   return skb.len > first || (skb.len < first && leg.segments + 1 < number);
 }
 
+// Has that packet segments in the queue of the device?
+bool waits_at(DeviceId device, const LiveLeg* leg) {
+  return leg != nullptr && leg->tx.last_device == device && !leg->tx.all_segments_seen;
+}
+
 }  // namespace
 
 LiveLeg* Segments::take(const EventHeader& header, const Skb& skb) {
@@ -197,8 +202,7 @@ bool Segments::keep_order(const EventHeader& header, const LiveLeg& leg) {
   if (is_tbf && qdisc.keeps_order && !were_mixed) return true;
   const auto may_mix = [&](const LegRef& other) {
     const LiveLeg* waits = other.get();
-    return waits != nullptr && waits->tx.last_device == device && !waits->tx.all_segments_seen &&
-           (waits->flow == kNoFlow || waits->flow != leg.flow);
+    return waits_at(device, waits) && (waits->flow == kNoFlow || waits->flow != leg.flow);
   };
   if (!were_mixed && std::none_of(in_qdiscs_.begin(), in_qdiscs_.end(), may_mix)) return true;
   mix(header, device);
@@ -209,8 +213,7 @@ void Segments::mix(const EventHeader& header, DeviceId device) {
   in_qdisc(device).mixed = header.time;
   for (const LegRef& other : in_qdiscs_) {
     LiveLeg* waits = other.get();
-    if (waits == nullptr || waits->tx.last_device != device || waits->tx.all_segments_seen)
-      continue;
+    if (!waits_at(device, waits)) continue;
     legs_.close(*waits, Outcome::unknown, UnknownCause::mixed_segments);
   }
 }

@@ -28,11 +28,15 @@ class Segments : public SendScript {
                                                          0, 0, 0xff, 0xff, 192, 0, 2, 1};
 
   // A device that gathers: what is not headers lies outside the linear part.
-  void send(Nanoseconds time, SkbAddr address, std::uint32_t payload,
-            std::uint32_t headers = kHeaders) {
+  void send_and_keep(Nanoseconds time, SkbAddr address, std::uint32_t payload,
+                     std::uint32_t headers = kHeaders) {
     const std::uint32_t len = headers + payload;
     tracker.on(at(time), NetDevStartXmit{{address, len, "eth0"}, payload});
     xmit(time + 1, address, 0, len);
+  }
+  void send(Nanoseconds time, SkbAddr address, std::uint32_t payload,
+            std::uint32_t headers = kHeaders) {
+    send_and_keep(time, address, payload, headers);
     consume(time + 2, address);
   }
   void throw_away(Nanoseconds time, SkbAddr address, CpuId cpu = 0, std::uint8_t flags = kTask,
@@ -307,9 +311,7 @@ TEST_F(Segments, are_no_more_than_were_counted) {
   queue(100, skb(1), kHeaders + 12 * kFull);
   consume(110, skb(1));
   for (std::uint64_t i = 0; i < 12; ++i) {
-    const std::uint32_t len = kHeaders + kFull;
-    tracker.on(at(200 + 10 * i), NetDevStartXmit{{skb(10 + i), len, "eth0"}, kFull});
-    xmit(201 + 10 * i, skb(10 + i), 0, len);
+    send_and_keep(200 + 10 * i, skb(10 + i), kFull);
   }
   send(400, skb(30), kFull);  // nobody's
   tracker.finish();
@@ -590,9 +592,7 @@ TEST_F(Segments, that_were_thrown_away_are_not_out_of_order) {
 TEST_F(Segments, that_have_all_left_the_queue_mix_with_no_others) {
   enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0, "eth0", kCake);
   for (std::uint64_t i = 0; i < 2; ++i) {
-    const std::uint32_t len = kHeaders + kFull;
-    tracker.on(at(110 + 10 * i), NetDevStartXmit{{skb(10 + i), len, "eth0"}, kFull});
-    xmit(111 + 10 * i, skb(10 + i), 0, len);
+    send_and_keep(110 + 10 * i, skb(10 + i), kFull);
   }
   enqueue_cut(200, skb(2), kHeaders + 2 * kFull, 0, "eth0", kCake);
   for (std::uint64_t i = 0; i < 2; ++i) send(210 + 10 * i, skb(20 + i), kFull);
@@ -640,7 +640,6 @@ TEST_F(Segments, the_device_below_may_cut_it_into_segments) {
   EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
 }
 
-// The upper device cuts, and passes the segments on.
 // A tunnel puts a header before each of the segments, too. The bytes of eleven equal ones add up by
 // chance.
 TEST_F(Segments, the_device_below_a_tunnel_may_cut_it_into_segments) {
@@ -673,6 +672,7 @@ TEST_F(Segments, the_device_below_a_tunnel_may_cut_it_into_segments) {
   EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
 }
 
+// The upper device cuts, and passes the segments on.
 TEST_F(Segments, segments_may_pass_a_stacked_device) {
   queue(100, skb(1), 66 + 1448 + 100, "vlan7");
   consume(105, skb(1));
