@@ -37,6 +37,12 @@ constexpr Nanoseconds kMaxProtocolTime = 1'000'000;
 // More than a NAPI poll can put into a list (gro_normal_one(): 8; a poll's budget: 64 to 300).
 constexpr std::size_t kMaxUnmatched = 512;
 
+// Which came first? A flow's packets come to this machine in their order, one behind the other;
+// when several CPUs receive them, who has to wait may receive the earlier one later.
+bool came_before(const LiveLeg* a, const LiveLeg* b) {
+  return a->birth < b->birth;
+}
+
 }  // namespace
 
 // ------------------------------------------------------------------------------ who waits
@@ -180,13 +186,11 @@ void Protocol::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
   candidates_.clear();
   const FlowId flow = track::flow_of(flows_, event);
   each_waiting([&](LiveLeg& leg) {
-    const bool behind = &leg != &first && leg.rx.last_device == first.rx.last_device &&
-                        leg.stages[Stage::stack] >= first.stages[Stage::stack];
+    const bool behind =
+        &leg != &first && leg.rx.last_device == first.rx.last_device && !came_before(&leg, &first);
     if (behind && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
-  std::stable_sort(candidates_.begin(), candidates_.end(), [](const LiveLeg* a, const LiveLeg* b) {
-    return a->stages[Stage::stack] < b->stages[Stage::stack];
-  });
+  std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
   // The better the answer, the higher.
   const auto rank = [known = of(flow).headers](std::uint32_t headers) {
     return headers == known ? 3 : are_words(headers) ? 2 : 1;
@@ -267,6 +271,7 @@ void Protocol::take_waiting(TcpProbe event, Probed& probed) {
   each_waiting([&](LiveLeg& leg) {
     if (may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
   });
+  std::stable_sort(waiting_.begin(), waiting_.end(), came_before);
   for (LiveLeg* leg : waiting_) {
     if (!could_carry(leg->rx.stack_len, event.data_len)) {
       coalesced_behind(*leg, event, probed);
@@ -291,10 +296,7 @@ LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, 
     if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
-  LiveLeg* leg = *std::min_element(candidates_.begin(), candidates_.end(),
-                                   [](const LiveLeg* a, const LiveLeg* b) {
-                                     return a->stages[Stage::stack] < b->stages[Stage::stack];
-                                   });
+  LiveLeg* leg = *std::min_element(candidates_.begin(), candidates_.end(), came_before);
   leg->rx.waiting = false;
   leg->infer();
   for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);

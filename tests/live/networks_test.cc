@@ -21,7 +21,7 @@ constexpr std::size_t kConnections = 2;
 // Each sender on a CPU of its own, writes and reads of any size.
 TEST_P(LiveNetwork, streams) {
   constexpr std::size_t kBytes = 1'500'000;
-  constexpr int kTries = 8;
+  constexpr int kTries = 24;  // behind tbf, two CPUs bring every second stream out of order
   for (int i = 0; i < kTries; ++i) {
     Recording recording;
     std::vector<Connection> connections;

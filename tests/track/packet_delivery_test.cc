@@ -225,6 +225,53 @@ TEST_F(PacketDelivery, the_backlog_coalesces_too) {
   EXPECT_EQ(leg(4).outcome, Outcome::open);
 }
 
+// The sender's queue is served by whoever has time: the segments of one burst come to two CPUs, and
+// the second of them is at work on its own before the first is.
+struct BurstToTwoCpus : PacketDelivery {
+  BurstToTwoCpus() {
+    enter(50);
+    for (std::uint64_t i = 1; i <= 4; ++i) tracker.on(at(60 + i, cpu(i)), rx(i));
+    for (const std::uint64_t i : {3, 1, 4, 2}) {
+      tracker.on(at(100 + i, cpu(i)), NetifReceiveSkb{skb(i), rx(i).len, "eth0"});
+    }
+  }
+  void processed(std::uint64_t first, std::uint64_t segments, TcpProbe event) {
+    event.data_len = static_cast<std::uint16_t>(1448 * segments);
+    const Nanoseconds now = 200 + 100 * first;
+    tracker.on(reader(now), event);
+    tracker.on(reader(now + 1), ready(kTcp));
+    copy_and_return(now + 10, skb(first), event.data_len);
+    enter(now + 50);
+  }
+  void expect_delivered(std::uint64_t id, Nanoseconds proto) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(time(leg(id), Stage::proto), proto) << id;
+  }
+
+ private:
+  static NetifRx rx(std::uint64_t number) { return {skb(number), 1448 + kHeaders, "eth0"}; }
+  static CpuId cpu(std::uint64_t number) { return number <= 2 ? 0 : kReaderCpu; }
+};
+
+TEST_F(BurstToTwoCpus, is_coalesced_by_the_backlog_in_the_order_it_came_in) {
+  processed(1, 3, probe(skb(1), 0));
+  processed(4, 1, probe(skb(4), 0));
+  tracker.finish();
+  for (const std::uint64_t id : {1, 2, 3}) expect_delivered(id, 300);
+  expect_delivered(4, 600);
+}
+
+// Before 6.12.
+TEST_F(BurstToTwoCpus, is_worked_on_in_the_order_it_came_in_where_no_event_names_it) {
+  TcpProbe nameless = probe(skb(1), 0);
+  nameless.skbaddr.reset();
+  processed(1, 3, nameless);
+  processed(4, 1, nameless);
+  tracker.finish();
+  for (const std::uint64_t id : {1, 2, 3}) expect_delivered(id, 300);
+  expect_delivered(4, 600);
+}
+
 // Twelve segments with headers of 42 bytes would have as many bytes: headers are made of words.
 TEST_F(PacketDelivery, the_backlog_coalesces_whole_segments_with_a_short_one) {
   enter(50);
