@@ -115,9 +115,8 @@ LiveLeg* Segments::take(const EventHeader& header, const Skb& skb) {
 Segments::Next Segments::earlier(Next in_pieces, Next whole) {
   if (in_pieces.leg == nullptr) return whole;
   if (whole.leg == nullptr) return in_pieces;
-  const StageTimes& stages = whole.leg->stages;
-  if (!stages.has(Stage::enqueue)) return whole;
-  return stages[Stage::enqueue] < in_pieces.leg->stages[Stage::enqueue] ? whole : in_pieces;
+  const Nanoseconds queued = whole.leg->stages[Stage::enqueue];  // 0: it was not
+  return queued < in_pieces.leg->stages[Stage::enqueue] ? whole : in_pieces;
 }
 
 // The oldest one of its device that still lacks some. Equal ones that add up may be all, or do so

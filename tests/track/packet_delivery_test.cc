@@ -225,23 +225,24 @@ TEST_F(PacketDelivery, the_backlog_coalesces_too) {
   EXPECT_EQ(leg(4).outcome, Outcome::open);
 }
 
-// The sender's queue is served by whoever has time: the segments of one burst come to two CPUs, and
-// the second of them is at work on its own before the first is.
+// The sender's queue is served by whoever has time: segments come to two CPUs, and the one that has
+// the later ones is the first to be at work on them.
 struct BurstToTwoCpus : PacketDelivery {
   BurstToTwoCpus() {
     enter(50);
-    for (std::uint64_t i = 1; i <= 4; ++i) tracker.on(at(60 + i, cpu(i)), rx(i));
+    for (const std::uint64_t i : {1, 2, 3, 4}) tracker.on(at(60 + i, cpu(i)), rx(i));
+    Nanoseconds now = 100;
     for (const std::uint64_t i : {3, 1, 4, 2}) {
-      tracker.on(at(100 + i, cpu(i)), NetifReceiveSkb{skb(i), rx(i).len, "eth0"});
+      tracker.on(at(now++, cpu(i)), NetifReceiveSkb{skb(i), rx(i).len, "eth0"});
     }
   }
-  void processed(std::uint64_t first, std::uint64_t segments, TcpProbe event) {
-    event.data_len = static_cast<std::uint16_t>(1448 * segments);
-    const Nanoseconds now = 200 + 100 * first;
-    tracker.on(reader(now), event);
-    tracker.on(reader(now + 1), ready(kTcp));
-    copy_and_return(now + 10, skb(first), event.data_len);
-    enter(now + 50);
+  void processed(Nanoseconds time, std::uint64_t first, std::uint32_t segments, bool named = true) {
+    TcpProbe event = probe(skb(first), 1448 * segments);
+    if (!named) event.skbaddr.reset();
+    tracker.on(reader(time), event);
+    tracker.on(reader(time + 1), ready(kTcp));
+    copy_and_return(time + 10, skb(first), static_cast<std::int32_t>(1448 * segments));
+    enter(time + 50);
   }
   void expect_delivered(std::uint64_t id, Nanoseconds proto) {
     EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
@@ -254,22 +255,27 @@ struct BurstToTwoCpus : PacketDelivery {
 };
 
 TEST_F(BurstToTwoCpus, is_coalesced_by_the_backlog_in_the_order_it_came_in) {
-  processed(1, 3, probe(skb(1), 0));
-  processed(4, 1, probe(skb(4), 0));
+  processed(200, 1, 3);
+  processed(300, 4, 1);
   tracker.finish();
-  for (const std::uint64_t id : {1, 2, 3}) expect_delivered(id, 300);
-  expect_delivered(4, 600);
+  for (const std::uint64_t id : {1, 2, 3}) expect_delivered(id, 200);
+  expect_delivered(4, 300);
+}
+
+TEST_F(BurstToTwoCpus, is_not_coalesced_with_what_came_before_the_first) {
+  processed(200, 3, 2);
+  tracker.finish();
+  for (const std::uint64_t id : {3, 4}) expect_delivered(id, 200);
+  for (const std::uint64_t id : {1, 2}) EXPECT_EQ(leg(id).outcome, Outcome::open) << id;
 }
 
 // Before 6.12.
 TEST_F(BurstToTwoCpus, is_worked_on_in_the_order_it_came_in_where_no_event_names_it) {
-  TcpProbe nameless = probe(skb(1), 0);
-  nameless.skbaddr.reset();
-  processed(1, 3, nameless);
-  processed(4, 1, nameless);
+  processed(200, 1, 2, /*named=*/false);
+  processed(300, 3, 2, /*named=*/false);
   tracker.finish();
-  for (const std::uint64_t id : {1, 2, 3}) expect_delivered(id, 300);
-  expect_delivered(4, 600);
+  for (const std::uint64_t id : {1, 2}) expect_delivered(id, 200);
+  for (const std::uint64_t id : {3, 4}) expect_delivered(id, 300);
 }
 
 // Twelve segments with headers of 42 bytes would have as many bytes: headers are made of words.

@@ -604,6 +604,15 @@ TEST_F(Segments, that_have_all_left_the_queue_mix_with_no_others) {
   }
 }
 
+// Whoever has cut it.
+TEST_F(Segments, behind_those_that_are_mixed_may_be_theirs) {
+  enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0, "eth0", std::nullopt);
+  enqueue_cut(120, skb(2), kHeaders + 2 * kFull, 1, "eth0", std::nullopt);
+  enqueue_cut(140, skb(3), kHeaders + 2 * kFull, 0, "eth0", kTbf);
+  ASSERT_EQ(legs.tx.size(), 3U);
+  for (const Leg& leg : legs.tx) EXPECT_EQ(leg.cause, track::UnknownCause::mixed_segments);
+}
+
 // Those that were mixed have left by then.
 TEST_F(Segments, are_somebodys_again_when_they_have_not_been_mixed_for_long) {
   constexpr Nanoseconds kShort = 900'000'000, kLong = 1'100'000'000;
