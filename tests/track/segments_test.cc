@@ -604,6 +604,18 @@ TEST_F(Segments, that_have_all_left_the_queue_mix_with_no_others) {
   }
 }
 
+// The device has several queues, and one of them has no qdisc.
+TEST_F(Segments, of_what_was_not_queued_are_sent_at_once) {
+  enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0);
+  cut(200, skb(2), kHeaders + 2 * kFull);
+  for (std::uint64_t i = 0; i < 2; ++i) send(210 + 10 * i, skb(10 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 1U);
+  EXPECT_EQ(sent(skb(2)).segments, 2U);
+  for (std::uint64_t i = 0; i < 2; ++i) send(300 + 10 * i, skb(20 + i), kFull);
+  ASSERT_EQ(legs.tx.size(), 2U);
+  EXPECT_EQ(sent(skb(1)).segments, 2U);
+}
+
 // Whoever has cut it.
 TEST_F(Segments, behind_those_that_are_mixed_may_be_theirs) {
   enqueue_cut(100, skb(1), kHeaders + 2 * kFull, 0, "eth0", std::nullopt);
