@@ -269,12 +269,35 @@ void Alignment::held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds t
   for (std::size_t i = before; i < reads.size(); ++i) {
     if (reads.at(i).since < to) return;
   }
-  if (!had_come(socket.datagrams, came, reads, before)) return;
-  for (; came > before; --came) {
+  have_been_read(socket, came, before);
+}
+
+// The oldest, so many, by the last of the first so many reads: all others are read one by one.
+void Alignment::have_been_read(Socket& socket, std::size_t came, std::size_t reads) {
+  if (!had_come(socket.datagrams, came, socket.unplaced, reads)) return;
+  for (; came > reads; --came) {
     LiveLeg* lost = socket.datagrams.take()->leg.get();
     if (lost != nullptr) legs_.close(*lost, Outcome::unknown, legs_.lost_cause());
   }
-  place_datagrams(socket, before - came);
+  place_datagrams(socket, reads - came);
+}
+
+// It was the oldest in the socket, but for what another task has taken, and does not tell yet.
+// Where more came before it than were read, one has, or some were read in a gap.
+void Alignment::is_oldest(Socket& socket, const Task& task, const LiveLeg& named) {
+  const UnplacedReads& reads = socket.unplaced;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    if (reads.at(i).pid != task.pid) return;
+  }
+  std::size_t came = 0;
+  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
+    const QueuedDatagram& queued = socket.datagrams.at(i);
+    if (queued.leg.get() == &named) {
+      if (came <= reads.size() || legs_.gaps() > 0) have_been_read(socket, came, reads.size());
+      return;
+    }
+    if (queued.may_be_unread()) ++came;
+  }
 }
 
 // So many older ones fit what has been read since; were it two numbers, the lengths would recur.

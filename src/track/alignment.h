@@ -7,9 +7,10 @@
 // before it, and where all that came before has been read: who takes more than has come tells how
 // much was older. Of datagrams it is told by a moment at which the socket held none: by such a
 // call, or one that slept until a datagram came. An overloaded server's never does: there the
-// lengths of what is read tell, once they are those of what has come, and no others are. Where
-// nothing tells, it is not known who read what: that is so where a reader is behind all the time,
-// and a guess as if the socket had been empty would be wrong just there.
+// lengths of what is read tell, once they are those of what has come, and no others are. And the
+// only reader of a socket that takes one by name has taken all that came before it. Where nothing
+// tells, it is not known who read what: that is so where a reader is behind all the time, and a
+// guess as if the socket had been empty would be wrong just there.
 #pragma once
 
 #include <cstddef>
@@ -49,6 +50,11 @@ class Alignment {
     may_have_slept_for(socket, task);
     return socket.drained;
   }
+  // The task takes a datagram that an event names.
+  void takes_named(Socket& socket, const Task& task, const LiveLeg& named) {
+    if (!socket.drained) [[unlikely]]
+      is_oldest(socket, task, named);
+  }
   // The task, in a call, finds no datagram; or has a look at one: before it slept for that there
   // was none.
   [[gnu::noinline]] void found_no_datagram(Socket& socket, const Task& task);
@@ -65,6 +71,8 @@ class Alignment {
  private:
   void push(Socket& socket, Task& task, const UnplacedRead& read);
   void held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds to);
+  [[gnu::noinline]] void is_oldest(Socket& socket, const Task& task, const LiveLeg& named);
+  void have_been_read(Socket& socket, std::size_t came, std::size_t reads);
   void compare_lengths(Socket& socket);
   void place_datagrams(Socket& socket, std::size_t older);
   static bool all_before_is_read(const Socket& socket, const LiveLeg& named);

@@ -35,7 +35,10 @@ void Datagrams::read(Socket& socket, Task& task, Taking taking, std::uint32_t le
     of_another = of_another || !is_its;
   }
   task.copies.clear();
-  if (leg != nullptr) return reads_.deliver(*leg, task, taking);
+  if (leg != nullptr) {
+    alignment_.takes_named(socket, task, *leg);
+    return reads_.deliver(*leg, task, taking);
+  }
   const bool is_part = of_another && socket.datagrams.has_parts();
   const bool is_of_none = freed_another && !is_part;
   if (!alignment_.is_oldest_next(socket, task)) [[unlikely]] {

@@ -425,6 +425,8 @@ bool Delivery::consumed_by_reader(const EventHeader& header, LiveLeg& leg, std::
     if (copy.leg.get() == &leg) taking = copy.taking;
   }
   std::erase_if(task.copies, [&](const PendingCopy& copy) { return copy.leg.get() == &leg; });
+  Socket* socket = leg.rx.queued ? sockets_.find(leg.rx.socket) : nullptr;
+  if (socket != nullptr) alignment_.takes_named(*socket, task, leg);
   reads_.deliver(leg, task, taking);
   if (!task.in_call) reads_.returned(task, 0);
   return true;

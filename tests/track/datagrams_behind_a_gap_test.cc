@@ -32,6 +32,13 @@ struct DatagramsBehindAGap : DeliveryScript {
     recv_length(time + 10, 100, kUdp);
     exit(time + 20, 100);
   }
+  // An event names what it reads.
+  void read_named(Nanoseconds time, std::uint64_t number) {
+    enter(time);
+    copy(time + 10, skb(number), 100);
+    recv_length(time + 11, 100, kUdp);
+    exit(time + 20, 100);
+  }
   // Sleeps in a call until datagram `number` comes, at `time` + 20.
   void wait_for(Nanoseconds time, std::uint64_t number, std::string_view call = "recvfrom") {
     enter(time, call);
@@ -331,6 +338,15 @@ TEST_F(DatagramsBehindAGap, of_which_one_is_named) {
 
 // The socket of an overloaded server is never empty, nor was it when the capture began: reads are
 // of older ones, and each of its packets waits longer than it seems.
+// The others before it were read in a gap.
+TEST_F(DatagramsBehindAGap, are_placed_by_the_first_that_is_named) {
+  read_named(350, 2);
+  EXPECT_EQ(leg(1).outcome, Outcome::unknown);
+  EXPECT_EQ(leg(1).cause, UnknownCause::gap);
+  read_one(400);
+  expect_read(3, 400);
+}
+
 struct DatagramsAtTheStart : DatagramsBehindAGap {
   void SetUp() override {}
 };
@@ -379,6 +395,40 @@ TEST_F(DatagramsAtTheStart, are_read_at_once_where_a_call_found_none_before_they
   datagram(100, 1);
   read_one(200);
   expect_read(1, 200);
+}
+
+// Whose reader is always behind: 2 is the first that is named.
+TEST_F(DatagramsAtTheStart, are_placed_by_the_first_that_is_named) {
+  read_one(50);
+  for (std::uint64_t i = 1; i <= 3; ++i) datagram(100 * i, i);
+  read_one(350);
+  read_one(400);
+  read_named(450, 2);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+  expect_read(1, 400);
+  datagram(500, 4);
+  read_one(550);
+  expect_read(3, 550);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 2U);
+}
+
+// What it has taken may not have been told of yet.
+TEST_F(DatagramsAtTheStart, are_not_placed_by_what_is_named_where_another_reads_too) {
+  for (std::uint64_t i = 1; i <= 3; ++i) datagram(100 * i, i);
+  other_enters(310);
+  other_reads(320);
+  read_named(350, 2);
+  read_one(400);
+  EXPECT_EQ(packets.packets.size(), 1U);
+}
+
+// Another must have read one before it.
+TEST_F(DatagramsAtTheStart, are_not_placed_by_what_is_named_before_all_before_it_have_been_read) {
+  for (std::uint64_t i = 1; i <= 4; ++i) datagram(100 * i, i);
+  read_one(450);
+  read_named(500, 3);
+  read_one(550);
+  EXPECT_EQ(packets.packets.size(), 1U);
 }
 
 // A client's, which gets its answer before it waits for it: had there been any before, they would

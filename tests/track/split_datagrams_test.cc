@@ -515,5 +515,26 @@ TEST(DatagramsOfAnEvent, are_told_by_its_length) {
   EXPECT_EQ(number(0x8100, 46 + 2400, 1200), 0U);
 }
 
+// The socket may hold older ones. Up to 6.17 the reader frees what it has read.
+struct SplitDatagramsAtTheStart : SplitDatagrams {
+  void SetUp() override {}
+};
+
+TEST_F(SplitDatagramsAtTheStart, are_placed_by_the_first_packet_that_is_freed) {
+  arrive_split(100, 1, 2);
+  arrive_whole(200, 2);
+  arrive_split(300, 3, 2);
+  for (Nanoseconds i = 0; i < 2; ++i) read_part(400 + 10 * i);
+  enter(420);
+  tracker.on(reader(421), ConsumeSkb{skb(2)});
+  recv_length(422, 100, kUdp);
+  exit(423, 100);
+  for (Nanoseconds i = 0; i < 2; ++i) read_part(430 + 10 * i);
+  expect_read(1, 410 + 1, 410 + 3);
+  expect_read(2, 421, 423);
+  expect_read(3, 440 + 1, 440 + 3);
+  EXPECT_EQ(unmatched(), 0U);
+}
+
 }  // namespace
 }  // namespace skbtrail::test
