@@ -289,14 +289,12 @@ void Alignment::is_oldest(Socket& socket, const Task& task, const LiveLeg& named
   for (std::size_t i = 0; i < reads.size(); ++i) {
     if (reads.at(i).pid != task.pid) return;
   }
+  const DatagramQueue& queue = socket.datagrams;
+  const std::size_t most = legs_.gaps() > 0 ? queue.size() : reads.size();
   std::size_t came = 0;
-  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) {
-    const QueuedDatagram& queued = socket.datagrams.at(i);
-    if (queued.leg.get() == &named) {
-      if (came <= reads.size() || legs_.gaps() > 0) have_been_read(socket, came, reads.size());
-      return;
-    }
-    if (queued.may_be_unread()) ++came;
+  for (std::size_t i = 0; i < queue.size() && came <= most; ++i) {
+    if (queue.at(i).leg.get() == &named) return have_been_read(socket, came, reads.size());
+    if (queue.at(i).may_be_unread()) ++came;
   }
 }
 
