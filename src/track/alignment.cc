@@ -284,7 +284,7 @@ void Alignment::have_been_read(Socket& socket, std::size_t came, std::size_t rea
 
 // It was the oldest in the socket, but for what another task has taken, and does not tell yet.
 // Where more came before it than were read, one has, or some were read in a gap.
-void Alignment::is_oldest(Socket& socket, const Task& task, const LiveLeg& named) {
+void Alignment::place_datagrams_before(Socket& socket, const Task& task, const LiveLeg& named) {
   const UnplacedReads& reads = socket.unplaced;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     if (reads.at(i).pid != task.pid) return;

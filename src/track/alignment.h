@@ -53,7 +53,7 @@ class Alignment {
   // The task takes a datagram that an event names.
   void takes_named(Socket& socket, const Task& task, const LiveLeg& named) {
     if (!socket.drained) [[unlikely]]
-      is_oldest(socket, task, named);
+      place_datagrams_before(socket, task, named);
   }
   // The task, in a call, finds no datagram; or has a look at one: before it slept for that there
   // was none.
@@ -71,7 +71,8 @@ class Alignment {
  private:
   void push(Socket& socket, Task& task, const UnplacedRead& read);
   void held_no_datagram(Socket& socket, Nanoseconds from, Nanoseconds to);
-  [[gnu::noinline]] void is_oldest(Socket& socket, const Task& task, const LiveLeg& named);
+  [[gnu::noinline]] void place_datagrams_before(Socket& socket, const Task& task,
+                                                const LiveLeg& named);
   void have_been_read(Socket& socket, std::size_t came, std::size_t reads);
   void compare_lengths(Socket& socket);
   void place_datagrams(Socket& socket, std::size_t older);

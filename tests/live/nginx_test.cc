@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "skbtrail/units.h"
 #include "support/background.h"
+#include "support/cpu_times.h"
 #include "support/files.h"
 #include "support/json.h"
 #include "support/proc_switches.h"
@@ -59,15 +60,6 @@ std::map<int, int> sockets_of(int port) {
   return states;
 }
 constexpr int kEstablished = 1, kCloseWait = 8, kListen = 10;  // include/net/tcp_states.h
-
-// Idle time of all CPUs, to a hundredth of a second each.
-Nanoseconds idle_of_proc() {
-  std::istringstream in(read_file("/proc/stat"));
-  std::string cpu;
-  std::uint64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0;
-  in >> cpu >> user >> nice >> system >> idle >> iowait;
-  return (idle + iowait) * 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-}
 
 // What the CPUs do that nginx leaves alone.
 enum class Others { hog, idle };
@@ -136,17 +128,17 @@ class LiveNginx : public ::testing::Test {
   }
 
   void record_serving(const char* profile, Others others) {
-    const Nanoseconds outside = idle_of_proc();
+    const Nanoseconds outside = cpu_times().idle;
     Background recorder(
         {SKBTRAIL_BINARY, "record", "-o", file_, "--profile", profile, "--buffer-size", "65536"});
     ASSERT_TRUE(recorder.wait_for("recording"));
-    const Nanoseconds inside = idle_of_proc();
+    const Nanoseconds inside = cpu_times().idle;
     others == Others::hog ? serve_beside_a_hog() : serve_on_one_cpu();
-    least_idle_ = idle_of_proc() - inside;
+    least_idle_ = cpu_times().idle - inside;
     recorder.signal(SIGINT);
     const RunResult result = recorder.finish();
     ASSERT_EQ(result.status, 0) << result.err;
-    most_idle_ = idle_of_proc() - outside;
+    most_idle_ = cpu_times().idle - outside;
   }
 
   TemporaryFolder folder_;

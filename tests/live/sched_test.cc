@@ -28,6 +28,7 @@
 #include "skbtrail/units.h"
 #include "support/background.h"
 #include "support/call_log.h"
+#include "support/cpu_times.h"
 #include "support/files.h"
 #include "support/json.h"
 #include "support/proc_switches.h"
@@ -69,16 +70,6 @@ Counted count_asleep(pid_t pid) {
   std::istringstream(read_file(fmt::format("/proc/{}/schedstat", pid))) >> counted.run >>
       counted.waited;
   return counted;
-}
-
-// What the hypervisor took from all CPUs: `steal`, the eighth number of /proc/stat's first line.
-Nanoseconds taken_by_hypervisor() {
-  std::istringstream in(read_file("/proc/stat"));
-  std::string cpu;
-  in >> cpu;
-  std::uint64_t ticks = 0;
-  for (int i = 0; i < 8; ++i) in >> ticks;
-  return ticks * 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
 }
 
 // A process that sleeps, works when it is told to, and sleeps again.
@@ -159,12 +150,12 @@ class LiveSched : public ::testing::Test {
   }
 
   void work() {
-    taken_by_hypervisor_ = taken_by_hypervisor();
+    const Nanoseconds stolen_before = cpu_times().stolen;
     for (const auto& worker : workers_) before_[worker->pid] = count_asleep(worker->pid);
     for (const auto& worker : workers_) worker->start();
     for (const auto& worker : workers_) worker->wait_until_done();
     for (const auto& worker : workers_) after_[worker->pid] = count_asleep(worker->pid);
-    taken_by_hypervisor_ = taken_by_hypervisor() - taken_by_hypervisor_;
+    stolen_by_hypervisor_ = cpu_times().stolen - stolen_before;
   }
 
   void record_work() {
@@ -195,7 +186,7 @@ class LiveSched : public ::testing::Test {
   std::string data_ = folder_ / "perf.data";
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<pid_t, Counted> before_, after_;
-  Nanoseconds taken_by_hypervisor_ = 0;  // during work()
+  Nanoseconds stolen_by_hypervisor_ = 0;  // during work()
 };
 
 TEST_F(LiveSched, switches_are_those_of_proc) {
@@ -239,7 +230,7 @@ TEST_F(LiveSched, switches_are_those_of_proc) {
     if (number(task, "/unseen_arrivals") == 0 && number(task, "/unseen_departures") == 0) {
       const double run = static_cast<double>(number(task, "/run_ns"));
       const double runnable = static_cast<double>(number(task, "/runnable_ns"));
-      const double stolen = static_cast<double>(number(task, "/stolen_ns") + taken_by_hypervisor_);
+      const double stolen = static_cast<double>(number(task, "/stolen_ns") + stolen_by_hypervisor_);
       const double kernels = static_cast<double>(after.run - before.run);
       const double kernels_wait = static_cast<double>(after.waited - before.waited);
       EXPECT_LE(kernels, run + std::min(runnable, wait_slack) + slack);

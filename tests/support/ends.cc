@@ -198,6 +198,7 @@ ChainEnds::ChainEnds(Middle middle_does) {
     spaces_[i] = fmt::format("skbtrail-chain-{}{}", getpid(), kSuffixes[i]);
     must({"ip", "netns", "add", spaces_[i]});
     no_ipv6(spaces_[i]);
+    no_early_retransmits(spaces_[i]);
   }
   const bool routes = middle_does == Middle::routes;
   client = {spaces_[0], "10.202.0.1", "skbt0"};

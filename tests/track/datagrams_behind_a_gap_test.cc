@@ -336,8 +336,6 @@ TEST_F(DatagramsBehindAGap, of_which_one_is_named) {
   expect_read(3, 400);
 }
 
-// The socket of an overloaded server is never empty, nor was it when the capture began: reads are
-// of older ones, and each of its packets waits longer than it seems.
 // The others before it were read in a gap.
 TEST_F(DatagramsBehindAGap, are_placed_by_the_first_that_is_named) {
   read_named(350, 2);
@@ -347,6 +345,8 @@ TEST_F(DatagramsBehindAGap, are_placed_by_the_first_that_is_named) {
   expect_read(3, 400);
 }
 
+// The socket of an overloaded server is never empty, nor was it when the capture began: reads are
+// of older ones, and each of its packets waits longer than it seems.
 struct DatagramsAtTheStart : DatagramsBehindAGap {
   void SetUp() override {}
 };
