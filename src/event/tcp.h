@@ -72,13 +72,15 @@ struct TcpSendReset {
 
 struct TcpReceiveReset {
   static constexpr EventName name{"tcp", "tcp_receive_reset"};
+  SockAddr skaddr{};
   std::uint16_t sport = 0;
   std::uint16_t dport = 0;
   std::span<const std::uint8_t> saddr_v6;
   std::span<const std::uint8_t> daddr_v6;
   static constexpr auto fields = std::tuple{
-      field("sport", &TcpReceiveReset::sport), field("dport", &TcpReceiveReset::dport),
-      field("saddr_v6", &TcpReceiveReset::saddr_v6), field("daddr_v6", &TcpReceiveReset::daddr_v6)};
+      field("skaddr", &TcpReceiveReset::skaddr), field("sport", &TcpReceiveReset::sport),
+      field("dport", &TcpReceiveReset::dport), field("saddr_v6", &TcpReceiveReset::saddr_v6),
+      field("daddr_v6", &TcpReceiveReset::daddr_v6)};
 };
 
 // tcp_retransmit_skb(): skbaddr is the skb in the write queue, not the clone that is sent.

@@ -133,7 +133,7 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
       socket.bytes.begin_anew();
     }
     socket.flow = track::flow_of(flows_, event);
-    socket.closed = false;
+    socket.closed = socket.half_closed = false;
     socket.device.reset();
     socket.headers = Socket::kNoHeaders;
     socket.sport = event.sport;
@@ -153,6 +153,19 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
     cpu.coalesced[level(header)].clear();
     return;
   }
+  queue_segments(header, socket, probed);
+}
+
+void Delivery::received_unprobed(const EventHeader& header, SockAddr sk,
+                                 const Protocol::Probed& probed) {
+  Socket& socket = this->socket(Sockets::key(sk));
+  origins_.works_on(header.cpu, in_task(header) ? kNoFlow : socket.flow);
+  queue_segments(header, socket, probed);
+}
+
+void Delivery::queue_segments(const EventHeader& header, Socket& socket,
+                              const Protocol::Probed& probed) {
+  Cpu& cpu = this->cpu(header.cpu);
   cpu.answer[level(header)] = {socket.key};
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
@@ -171,7 +184,7 @@ Socket& Delivery::probed_socket(const TcpProbe& event) {
 
 void Delivery::arrives(const EventHeader& header, Socket& socket, LiveLeg& leg,
                        std::uint32_t bytes) {
-  leg.stages.set(Stage::proto, header.time);
+  if (!socket.half_closed) leg.stages.set(Stage::proto, header.time);  // else it comes too late
   leg.flow = socket.flow;
   leg.rx.socket = socket.key;
   leg.rx.data_len = bytes;
@@ -344,20 +357,39 @@ void Delivery::state_changed(const EventHeader& header, const InetSockSetState& 
                              LiveLeg* segment, std::string_view comm) {
   const FlowId flow = flow_of(event.skaddr);
   if (event.newstate == kTcpClose && flow != kNoFlow) origins_.closed(header, event.skaddr, flow);
-  origins_.state_changed(header, task(header), event);
+  origins_.state_changed(header, task(header), event, segment);
   if (openers_.remember(event, segment)) {
     cpu(header.cpu).answer[level(header)] = {Sockets::key(event.skaddr)};
   }
   const bool mptcp = event.protocol == kProtocolMptcp;
   if (mptcp) reads_.mptcp_is_here();
   Socket* socket = sockets_.find(Sockets::key(event.skaddr));
-  if (socket == nullptr) return;
   if (event.newstate != kTcpClose) {
-    if (socket->closed) end_socket(*socket);  // another connection has it
-    return;
+    if (socket != nullptr && socket->closed) end_socket(*socket);  // another connection has it
+    return half_closes(event);
   }
+  if (socket == nullptr) return;
   if (can_still_be_read(header, event, *socket, comm)) return keep_closed(*socket);
   end_socket(*socket);
+}
+
+// It has sent its FIN, and may receive. Where it has received nothing so far but what opened it, no
+// tcp_probe has told of it, and none will.
+void Delivery::half_closes(const InetSockSetState& event) {
+  Socket* socket = sockets_.find(Sockets::key(event.skaddr));
+  const bool may_receive = event.newstate == kTcpFinWait1 || event.newstate == kTcpFinWait2;
+  const bool is_new = may_receive && (socket == nullptr || socket->sport == 0);
+  const Origins::Established* opened = is_new ? origins_.established(event.skaddr) : nullptr;
+  if (opened != nullptr && opened->headers != 0) {
+    socket = &this->socket(Sockets::key(event.skaddr));
+    socket->flow = opened->flow;
+    socket->device = opened->device;
+    socket->headers = opened->headers;
+    socket->sport = event.sport;
+    socket->dport = event.dport;
+    socket->bytes.begin_here();
+  }
+  if (socket != nullptr) socket->half_closed = may_receive;
 }
 
 // A reset, a timeout or the last FIN closes a socket, and what had come before can be read
@@ -453,7 +485,8 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   const std::uint64_t copied = discards ? copied_bytes(task) : 0;
   const std::uint16_t protocol = inet_protocol(event);
   if (protocol == kProtocolTcp) {
-    origins_.name_sent(task, flow_of_call(task, event.sk));  // acknowledgements of what it has read
+    if (!task.sent.empty()) [[unlikely]]
+      name_acks(task, key, flow_of_call(task, event.sk));
     commit(task, key);
   } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
@@ -539,9 +572,12 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     // (nvme_tcp_recv_pdu(), drivers/nvme/host/tcp.c, 5.4 to 6.18).
     if (socket != nullptr && key == 0 && !task.in_call) socket->bytes.set_read_unseen();
     LiveLeg* leg = copy.leg.get();
-    if (leg != nullptr && leg->rx.control && !leg->rx.has_data) [[unlikely]] {
+    // What opened the connection, or came too early to an end that has sent its FIN.
+    const bool is_unprobed = leg != nullptr && !leg->rx.has_data &&
+                             (leg->rx.control || (socket != nullptr && socket->half_closed));
+    if (is_unprobed) [[unlikely]] {
       const bool has_room = copy.len + kLeastTcpHeaders <= leg->rx.stack_len;
-      if (socket != nullptr && has_room) read_opener(*socket, *leg, copy.len);
+      if (socket != nullptr && has_room) read_unprobed(*socket, *leg, copy.len);
       leg = nullptr;  // no datagram
     }
     if (socket == nullptr || socket->bytes.empty()) {
@@ -608,7 +644,7 @@ void Delivery::take_uncopied(Task& task, std::uint64_t key, const Taking& taking
   if (!openers_.empty() && socket.unplaced.empty()) [[unlikely]] {
     LiveLeg* opener = openers_.take(socket);
     if (opener != nullptr && bytes + kLeastTcpHeaders <= opener->rx.stack_len) {
-      read_opener(socket, *opener, static_cast<std::uint32_t>(bytes));
+      read_unprobed(socket, *opener, static_cast<std::uint32_t>(bytes));
       socket.bytes.begin_here();
     }
   }
@@ -693,7 +729,10 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   // tcp_read_sock() adjusts what it found empty, too (net/ipv4/tcp.c, 5.4 to 6.18).
   if (ret == -EAGAIN && task.adjusted_socket != 0 && is_splice(task.call)) [[unlikely]]
     alignment_.held_no_bytes(socket(task.adjusted_socket), task.adjusted.time);
-  if (!reads_.sockets_told() && !task.sent.empty() && is_read(task.call)) name_acks(task);
+  if (!reads_.sockets_told() && !task.sent.empty() && is_read(task.call)) {
+    const Socket* socket = sockets_.find(task.adjusted_socket);
+    if (socket != nullptr) name_acks(task, socket->key, socket->flow);
+  }
   if (!task.read.empty()) reads_.returned(task, header.time);
   if (task.early_socket != 0) early_reads_returned(task, header.time);
   origins_.release_sent(task);
@@ -707,10 +746,11 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
 
 // ------------------------------------------------------------------------------ what is known
 
-// Where no event of the read names the socket, but that it has taken bytes of it.
-void Delivery::name_acks(Task& task) {
-  const Socket* socket = sockets_.find(task.adjusted_socket);
-  if (socket != nullptr) origins_.name_sent(task, socket->flow);
+// What a call sent that has read from that socket. But for ranges both directions have the same
+// headers.
+void Delivery::name_acks(Task& task, std::uint64_t key, FlowId flow) {
+  const Socket* socket = sockets_.find(key);
+  origins_.name_acks(task, flow, socket != nullptr ? socket->headers : Socket::kNoHeaders);
 }
 
 std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
@@ -721,8 +761,19 @@ std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
 
 Protocol::Connected Delivery::connection(SockAddr sk) {
   const Socket* socket = sockets_.find(Sockets::key(sk));
-  if (socket == nullptr) return {origins_.established(sk), {}};
-  return {socket->flow != kNoFlow ? socket->flow : origins_.established(sk), socket->device};
+  const Origins::Established* opened = nullptr;
+  if (socket == nullptr || socket->flow == kNoFlow) opened = origins_.established(sk);
+  const FlowId flow = opened != nullptr ? opened->flow : kNoFlow;
+  if (socket == nullptr) return {flow, {}};
+  return {socket->flow != kNoFlow ? socket->flow : flow, socket->device};
+}
+
+std::optional<Protocol::HalfClosed> Delivery::half_closed(SockAddr sk) {
+  const Socket* socket = sockets_.find(Sockets::key(sk));
+  if (socket == nullptr || !socket->half_closed || socket->headers == Socket::kNoHeaders) {
+    return std::nullopt;
+  }
+  return Protocol::HalfClosed{sk, socket->flow, socket->device, socket->headers};
 }
 
 void Delivery::on_loss(CpuId id) {

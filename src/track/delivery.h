@@ -119,6 +119,10 @@ class Delivery {
     if (answer.socket != 0 && answer.len == 0) answer.len = len;
   }
   Protocol::Connected connection(SockAddr sk);
+  // Nothing when the socket is none, or the length of its headers is not known.
+  [[gnu::noinline]] std::optional<Protocol::HalfClosed> half_closed(SockAddr sk);
+  // What its sk_data_ready announces.
+  void received_unprobed(const EventHeader& header, SockAddr sk, const Protocol::Probed& probed);
   // When the call began that the event lies in; nothing in interrupts, and where no call is known.
   std::optional<Nanoseconds> call_begun(const EventHeader& header);
 
@@ -216,10 +220,10 @@ class Delivery {
     answer = {};
   }
   [[gnu::noinline]] void tell_answer(const Answer& answer);
-  void read_opener(Socket& socket, LiveLeg& opener, std::uint32_t copied) {
-    Openers::read(socket, opener, flow_of(SockAddr{socket.key}), copied);
+  void read_unprobed(Socket& socket, LiveLeg& leg, std::uint32_t copied) {
+    Openers::read(socket, leg, flow_of(SockAddr{socket.key}), copied);
   }
-  [[gnu::noinline]] void name_acks(Task& task);
+  [[gnu::noinline]] void name_acks(Task& task, std::uint64_t key, FlowId flow);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   void deliver_read(const Socket& socket, Task& task, const Taking& taking);
   // Once, when its connection is over or the capture is.
@@ -227,10 +231,12 @@ class Delivery {
     if (socket.bytes.disordered()) ++counters_.disordered_sockets;
   }
   [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
+  [[gnu::noinline]] void half_closes(const InetSockSetState& event);
   bool can_still_be_read(const EventHeader& header, const InetSockSetState& event,
                          const Socket& socket, std::string_view comm);
   void keep_closed(Socket& socket);
   void end_socket(Socket& socket);
+  void queue_segments(const EventHeader& header, Socket& socket, const Protocol::Probed& probed);
   void arrives(const EventHeader& header, Socket& socket, LiveLeg& leg, std::uint32_t bytes);
   void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);
 

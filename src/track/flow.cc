@@ -44,10 +44,13 @@ Endpoint endpoint_v6(std::span<const std::uint8_t> address, std::uint16_t port) 
   return result;
 }
 
+bool is_ipv4(const Endpoint& endpoint) {
+  return std::equal(kMapped.begin(), kMapped.end(), endpoint.address.begin());
+}
+
 std::string name(const Endpoint& endpoint) {
   std::array<char, INET6_ADDRSTRLEN> text{};
-  const bool mapped = std::equal(kMapped.begin(), kMapped.end(), endpoint.address.begin());
-  if (mapped) {
+  if (is_ipv4(endpoint)) {
     inet_ntop(AF_INET, endpoint.address.data() + kMapped.size(), text.data(), text.size());
     return fmt::format("{}:{}", text.data(), endpoint.port);
   }

@@ -28,6 +28,7 @@ struct Endpoint {
 Endpoint endpoint(std::span<const std::uint8_t> sockaddr);
 // From 16 bytes of an IPv6 address and a port in this machine's order.
 Endpoint endpoint_v6(std::span<const std::uint8_t> address, std::uint16_t port);
+bool is_ipv4(const Endpoint& endpoint);
 std::string name(const Endpoint& endpoint);  // "192.0.2.1:80", "[2001:db8::1]:80"
 
 struct FlowKey {

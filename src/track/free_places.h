@@ -24,6 +24,7 @@ enum class FreePlace : std::uint8_t {
   tap_read,       // by the task that has read it from a packet socket
   no_packet,      // with or by a socket that gets no packets: unix, netlink
   split,          // by what had made many datagrams of it
+  closing,        // by TCP, for a connection that is not established any more, or not yet
   tbf,            // by the token bucket filter, which has cut it
 };
 
@@ -63,6 +64,8 @@ class FreePlaces {
     for (const std::string_view family : {"unix_", "__unix_", "netlink_", "__netlink_"}) {
       if (name.starts_with(family)) place = FreePlace::no_packet;
     }
+    // tcp_drop_reason() is part of it, or calls kfree_skb_reason() last.
+    if (name.starts_with("tcp_rcv_state_process+")) place = FreePlace::closing;
     // tbf_segment() (net/sched/sch_tbf.c) is part of its only caller, or not.
     for (const std::string_view cutter : {"tbf_enqueue+", "tbf_segment+"}) {
       if (name.starts_with(cutter)) place = FreePlace::tbf;

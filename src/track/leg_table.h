@@ -56,7 +56,9 @@ struct RxState {
 struct TxState {
   bool sent = false;  // the driver accepted it
   bool dropped = false;
-  bool answer = false;        // a softirq sent it for the connection it had just received for
+  // An acknowledgement: of a softirq, for the connection that it had just received for, or of a
+  // call that has read.
+  bool answer = false;
   bool freed_unsent = false;  // consumed before any net_dev_xmit: software GSO, or gone
   bool all_segments_seen = false;
   std::uint64_t before = 0;       // id of the packet of this length sent from its address before

@@ -77,11 +77,7 @@ void Openers::probed(Socket& socket, const Protocol::Probed& probed, bool announ
 void Openers::read(Socket& socket, LiveLeg& opener, FlowId flow, std::uint32_t copied) {
   constexpr std::uint32_t kUsualHeaders = 52;  // IPv4 + TCP with time stamps
   const std::uint32_t rest = opener.rx.stack_len - copied;
-  std::uint32_t headers = 0;
-  for (std::size_t i = 0; i < socket.bytes.size() && headers == 0; ++i) {
-    const LiveLeg* later = socket.bytes.at(i).leg.get();
-    if (later != nullptr) headers = later->rx.stack_len - later->rx.data_len;
-  }
+  std::uint32_t headers = socket.headers;  // of those that came later
   if (!are_headers(headers) || headers > rest) {
     opener.infer();
     headers = are_headers(rest) ? rest : kUsualHeaders;

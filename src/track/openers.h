@@ -33,8 +33,8 @@ class Openers {
   // The connection's first tcp_probe: what opened it came before that, as any other segment, and it
   // may have been too early, too. `announced`: sk_data_ready events are recorded.
   void probed(Socket& socket, const Protocol::Probed& probed, bool announced);
-  // Of the opener's data so much is read now: all that came later is behind it. `flow`: the
-  // socket's.
+  // Of the opener's data so much is read now: all that came later is behind it. So is it with any
+  // other segment that is read before an event has told of its data. `flow`: the socket's.
   static void read(Socket& socket, LiveLeg& opener, FlowId flow, std::uint32_t copied);
   // The socket's, which is not asked for again; null when it is not known, or lies in its queue.
   LiveLeg* take(const Socket& socket);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "track/tcp_headers.h"
+
 namespace skbtrail::track {
 namespace {
 
@@ -109,12 +111,26 @@ void Origins::name_sent(Task& task, FlowId flow) {
   }
 }
 
-void Origins::state_changed(const EventHeader& header, Task& task, const InetSockSetState& event) {
+void Origins::name_acks(Task& task, FlowId flow, std::uint32_t headers) {
+  name_sent(task, flow);
+  for (const LegRef& ref : task.sent) {
+    LiveLeg* leg = ref.even_ended();
+    if (leg != nullptr && has_only(leg->len, headers)) leg->tx.answer = true;
+  }
+}
+
+void Origins::state_changed(const EventHeader& header, Task& task, const InetSockSetState& event,
+                            const LiveLeg* segment) {
   if (event.protocol != kProtocolTcp) return;
   const bool is_established = event.newstate == kTcpEstablished;
   if (event.newstate == kTcpClose) established_.erase(event.skaddr);
   if (is_established && established_.size() < kMaxEstablished) {
-    established_[event.skaddr] = flow_of(flows_, event);
+    Established& connection = established_[event.skaddr] = {flow_of(flows_, event), {}, 0};
+    if (segment != nullptr && event.oldstate == kTcpSynSent) {
+      const bool is_v4 = is_ipv4(flows_.key(connection.flow).local);
+      connection.device = segment->rx.last_device;
+      connection.headers = headers_behind_syn(segment->rx.stack_len, is_v4);
+    }
   }
   if (is_established && !in_task(header)) works_on(header.cpu, flow_of(flows_, event));
   if (is_its_own_doing(event) && in_task(header)) task.turned = flow_of(flows_, event);

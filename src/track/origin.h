@@ -22,6 +22,8 @@
 #include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "event/sock.h"
 #include "event/tcp.h"
@@ -55,15 +57,24 @@ class Origins {
   void sent(const EventHeader& header, Task& task, LiveLeg& leg);
   // The socket of what its call has sent.
   void name_sent(Task& task, FlowId flow);
+  // The same of a call that has read: what has only headers, of that length, acknowledges that.
+  void name_acks(Task& task, FlowId flow, std::uint32_t headers);
   // Nobody will tell any more.
   void release_sent(Task& task);
 
-  // Of a connection, in that task, or on top of it.
-  void state_changed(const EventHeader& header, Task& task, const InetSockSetState& event);
-  // That was seen to be established; kNoFlow when it was not.
-  FlowId established(SockAddr sk) const {
+  // Of a connection, in that task, or on top of it, by that segment: null when it is not known.
+  void state_changed(const EventHeader& header, Task& task, const InetSockSetState& event,
+                     const LiveLeg* segment);
+  // A connection that was seen to be established.
+  struct Established {
+    FlowId flow = kNoFlow;
+    std::optional<DeviceId> device;  // where this end began it: its segments come by that, ...
+    std::uint32_t headers = 0;       // ... with headers of that length; 0: not known
+  };
+  // Nothing when it was not; valid until the next state_changed().
+  const Established* established(SockAddr sk) const {
     const auto found = established_.find(sk);
-    return found == established_.end() ? kNoFlow : found->second;
+    return found == established_.end() ? nullptr : &found->second;
   }
 
   // That socket has closed.
@@ -126,7 +137,7 @@ class Origins {
   LegTable& legs_;
   Flows& flows_;
   PerCpu<Cpu> cpus_;
-  boost::unordered_flat_map<SockAddr, FlowId> established_;
+  boost::unordered_flat_map<SockAddr, Established> established_;
   std::array<Closed, 64> closed_{};  // the last ones, in a circle: a call that sends is short
   std::size_t newest_closed_ = 0;
 };

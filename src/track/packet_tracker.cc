@@ -73,6 +73,7 @@ void PacketTracker::subscribe(stream::Dispatcher& dispatcher) {
                KfreeSkb, SkbCopyDatagramIovec, TcpProbe, TcpRetransmitSkb, TcpRcvSpaceAdjust,
                SkDataReady, SockSendLength, SockRecvLength, InetSockSetState, SchedSwitch,
                RawSysEnter, RawSysExit>(dispatcher, *this);
+  dispatcher.subscribe_if_there<TcpReceiveReset>(*this);
   dispatcher.subscribe_if_there<ProbeTcpRcvEstablished>(*this);
   dispatcher.subscribe_if_there<ProbeSockDefReadable>(*this);
   dispatcher.subscribe_if_there<ProbeUdpEnqueue>(*this);
@@ -320,6 +321,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   if (received) leg->freed = header.time;
   if (received && leg->rx.delivered) return legs_.release_address(*leg);
   const bool unspecified = reasons_.unspecified(event.reason);
+  if (received && unspecified && is_acked(*leg, event)) return acked(*leg, event);
   leg->reason = event.reason;
   leg->location = event.location;
   if (!received) {
@@ -329,6 +331,19 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   if (!leg->rx.has_data && was_fragment(header, *leg, places_.at(event.location))) return;
   delivery_.withdrawn(header, *leg);
   legs_.close(*leg, reasons_.is_drop(event.reason) ? Outcome::dropped : Outcome::consumed);
+}
+
+// An acknowledgement for an end that expects no more data: TCP has taken it, and frees it as if it
+// dropped it, but gives no reason (tcp_rcv_state_process(), net/ipv4/tcp_input.c: in CLOSE_WAIT,
+// CLOSING and LAST_ACK; 5.17 to 6.18, before that without an event).
+bool PacketTracker::is_acked(const LiveLeg& leg, const KfreeSkb& event) {
+  return !leg.rx.has_data && are_headers(leg.rx.stack_len) &&
+         places_.at(event.location) == FreePlace::closing;
+}
+
+void PacketTracker::acked(LiveLeg& leg, const KfreeSkb& event) {
+  if (leg.flow == kNoFlow && event.rx_sk) leg.flow = delivery_.connection(*event.rx_sk).flow;
+  legs_.close(leg, Outcome::acked);
 }
 
 // What was received at that address was freed without an event.
@@ -402,8 +417,20 @@ void PacketTracker::on(const EventHeader& header, const SkDataReady& event) {
     protocol_.processed(header, nullptr);
     return delivery_.part_ready(header, event);
   }
-  const Protocol::Ready ready = protocol_.made_ready(header, event);
+  Protocol::Ready ready = protocol_.made_ready(header, event);
+  if (ready.leg == nullptr && inet_protocol(event) == kProtocolTcp) [[unlikely]]
+    ready.leg = unprobed(header, event);
   delivery_.ready(header, ready.leg, ready.sure, event);
+}
+
+// The segment that made the socket ready, of an end that has sent its FIN.
+LiveLeg* PacketTracker::unprobed(EventHeader header, const SkDataReady& event) {
+  const std::optional<Protocol::HalfClosed> end = delivery_.half_closed(event.skaddr);
+  if (!end) return nullptr;
+  const Protocol::Probed probed =
+      protocol_.announced_unprobed(header, *end, delivery_.call_begun(header));
+  if (probed.leg != nullptr) delivery_.received_unprobed(header, event.skaddr, probed);
+  return probed.leg;
 }
 
 void PacketTracker::on(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
@@ -438,6 +465,9 @@ void PacketTracker::on(const EventHeader& header, const SockSendLength& event) {
 }
 void PacketTracker::on(const EventHeader& header, const SockRecvLength& event) {
   delivery_.recv_length(header, event);
+}
+void PacketTracker::on(const EventHeader& header, const TcpReceiveReset& event) {
+  protocol_.is_reset(header, event);
 }
 void PacketTracker::on(const EventHeader& header, const InetSockSetState& event) {
   // In that state it has just had a tcp_probe (tcp_v4_do_rcv(), net/ipv4/tcp_ipv4.c).

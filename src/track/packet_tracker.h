@@ -88,6 +88,7 @@ class PacketTracker {
   void on(const EventHeader&, const SkDataReady&);
   void on(const EventHeader&, const SockSendLength&);
   void on(const EventHeader&, const SockRecvLength&);
+  void on(const EventHeader&, const TcpReceiveReset&);
   void on(const EventHeader&, const InetSockSetState&);
   void on(const EventHeader&, const ProbeTcpRcvEstablished&);
   void on(const EventHeader&, const ProbeSockDefReadable&);
@@ -137,6 +138,9 @@ class PacketTracker {
   [[gnu::noinline]] void part_dropped(EventHeader header, const KfreeSkb& event);
   void drop(const EventHeader& header, LiveLeg& leg, const KfreeSkb& event);
   [[gnu::noinline]] void pruned(EventHeader header, const KfreeSkb& event);
+  [[gnu::noinline]] LiveLeg* unprobed(EventHeader header, const SkDataReady& event);
+  [[gnu::noinline]] bool is_acked(const LiveLeg& leg, const KfreeSkb& event);
+  void acked(LiveLeg& leg, const KfreeSkb& event);
   [[gnu::noinline]] bool segment_thrown_away(EventHeader header, const KfreeSkb& event);
   [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);
 

@@ -384,6 +384,49 @@ Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataRead
   return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
 }
 
+// The event comes behind each segment, and behind the FIN, with which the state changed. A task's
+// are those that waited while it had the socket locked: how many of them were coalesced no event
+// tells, and the first event is taken for all.
+Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const HalfClosed& end,
+                                              std::optional<Nanoseconds> since) {
+  Cpu& cpu = this->cpu(header.cpu);
+  candidates_.clear();
+  const auto is_its = [&](LiveLeg& leg) { return flow_of(leg) == end.flow; };
+  const auto may_be = [&](LiveLeg& leg) {
+    return leg.rx.stack_len > end.headers && leg.rx.fragment_of == 0 && came_by(leg, end.device) &&
+           may_be_of(leg, end.flow);
+  };
+  if (cpu.changed == end.sk) {
+    LiveLeg* last = cpu.changed_by.get();
+    if (last != nullptr && may_be(*last)) candidates_.push_back(last);
+  } else if (!in_task(header)) {
+    const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(),
+                                    [&](LegRef ref) { return waits(ref) && may_be(*ref.get()); });
+    if (found == cpu.unmatched.end()) return {};
+    LiveLeg* leg = found->get();
+    if (!is_its(*leg) && cpu.unmatched.size() > 1) leg->infer();
+    leg->rx.waiting = false;
+    cpu.unmatched.erase(found);
+    candidates_.push_back(leg);
+  } else if (since) {
+    each_waiting([&](LiveLeg& leg) {
+      if (may_be(leg) && leg.stages[Stage::stack] >= *since) candidates_.push_back(&leg);
+    });
+    const bool are_its = std::all_of(candidates_.begin(), candidates_.end(),
+                                     [&](LiveLeg* leg) { return is_its(*leg); });
+    if (!are_its && candidates_.size() > 1) return {};
+    std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
+    for (LiveLeg* leg : candidates_) {
+      take_put_aside(*leg);
+      for (Cpu& any : cpus_) take(any.unmatched, leg);
+    }
+  }
+  if (candidates_.empty()) return {};
+  Probed probed{candidates_.front(), std::span(candidates_).subspan(1), end.headers, 0};
+  for (const LiveLeg* leg : candidates_) probed.data_len += leg->rx.stack_len - end.headers;
+  return probed;
+}
+
 // The CPU announces more datagrams of a socket than it has received. Those of others, which were
 // received while it was at work on its own: the oldest that a probe has named, or that still waits.
 LiveLeg* Protocol::take_left_by_another(CpuId id) {
@@ -462,9 +505,10 @@ void Protocol::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& ev
 // handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
 LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetState& event,
                                  const Connected& connection, std::optional<Nanoseconds> since) {
-  if (in_task(header) && !comes_of_a_segment(event)) return nullptr;
-  if (event.protocol == kProtocolMptcp) return nullptr;  // its subflow's segment, and told of there
   Cpu& cpu = this->cpu(header.cpu);
+  const bool is_reset = std::exchange(cpu.reset, SockAddr{}) == event.skaddr;
+  if (in_task(header) && !is_reset && !comes_of_a_segment(event)) return nullptr;
+  if (event.protocol == kProtocolMptcp) return nullptr;  // its subflow's segment, and told of there
   cpu.has_processed = true;
   // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED (tcp_check_req()), or
   // from FIN_WAIT1 to FIN_WAIT2 to CLOSE.
@@ -529,6 +573,7 @@ void Protocol::on_loss(CpuId id) {
   cpu.datagram = LegRef();
   cpu.last_datagram.socket = 0;
   cpu.segment.reset();
+  cpu.reset = SockAddr{};
   for (const LegRef& ref : cpu.unmatched) let_go(ref);
   cpu.unmatched.clear();
   cpu.has_processed = true;

@@ -61,6 +61,18 @@ class Protocol {
     std::uint16_t protocol = 0;
   };
   Ready made_ready(const EventHeader& header, const SkDataReady& event);
+  // An end that has sent its FIN, and still receives: its segments have no tcp_probe
+  // (tcp_rcv_state_process(), net/ipv4/tcp_input.c, 5.4 to 6.18). `headers`: of each of them.
+  struct HalfClosed {
+    SockAddr sk{};
+    FlowId flow = kNoFlow;
+    std::optional<DeviceId> device;
+    std::uint32_t headers = 0;
+  };
+  // What sk_data_ready announces of such an end, as if tcp_probe had told of it. `since`: see
+  // probed(). No leg: it is none we know, or has no data.
+  Probed announced_unprobed(const EventHeader& header, const HalfClosed& end,
+                            std::optional<Nanoseconds> since);
   // The same of a call of sock_def_readable(), which tells no protocol: null when it is no
   // packet's.
   Ready made_readable(const EventHeader& header, SockAddr sk);
@@ -88,6 +100,11 @@ class Protocol {
   // Returns it, where it had no tcp_probe and is known. `since`: see probed().
   LiveLeg* state_changed(const EventHeader& header, const InetSockSetState& event,
                          const Connected& connection, std::optional<Nanoseconds> since);
+  // A segment resets the connection, whose state is about to change (tcp_reset(), net/ipv4/
+  // tcp_input.c, 4.16 to 6.18).
+  void is_reset(const EventHeader& header, const TcpReceiveReset& event) {
+    cpu(header.cpu).reset = event.skaddr;
+  }
   // The skb's end, or its way on, was seen: nobody waits for it.
   void processed(const EventHeader& header, LiveLeg* leg);
   // The last fragment of a datagram came, `first` is freed: the packet that they are from now on; 0
@@ -134,6 +151,7 @@ class Protocol {
     std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
     SockAddr changed{};  // the connection that changed its state last, since the last receive
     LegRef changed_by;   // that segment
+    SockAddr reset{};    // the connection that a segment has reset, until its state changes
     bool has_processed = false;  // something, since then
     bool read_early = false;     // the next datagram that is announced
     std::uint32_t batch = 0;

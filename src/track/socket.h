@@ -43,6 +43,7 @@ struct Socket {
   UnplacedReads unplaced;               // while `bytes` is not aligned, or `datagrams` not drained
   bool drained = false;                 // all that `datagrams` may lack has been read
   bool closed = false;                  // and what it holds can still be read
+  bool half_closed = false;             // has sent its FIN: no tcp_probe tells of what comes
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 

@@ -30,6 +30,18 @@ inline bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
   data_len = whole_data_len(received_len, data_len);
   return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;
 }
+// How long the headers are of what comes behind a SYN of that length: of the options of a SYN only
+// time stamps are in each segment (tcp_syn_options(), tcp_established_options(), net/ipv4/
+// tcp_output.c, 5.4 to 6.18: MSS 4 bytes, SACK 4, or 12 with time stamps, window scaling 4). 0: it
+// has other options, too.
+inline std::uint32_t headers_behind_syn(std::uint32_t received_len, bool is_ipv4) {
+  constexpr std::uint32_t kTimeStamps = 12;
+  const std::uint32_t bare = is_ipv4 ? kLeastTcpHeaders : kLeastTcpHeaders + 20;
+  const std::uint32_t options = received_len < bare ? 0 : received_len - bare;
+  if (options == 4 || options == 8 || options == 12) return bare;
+  return options == 16 || options == 20 ? bare + kTimeStamps : 0;
+}
+
 // A packet of that length, as a device is given it, has these IP and TCP headers and nothing else:
 // behind an Ethernet header, or none.
 inline bool has_only(std::uint32_t sent_len, std::uint32_t headers) {

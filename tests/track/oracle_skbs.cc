@@ -389,7 +389,9 @@ class SkbFollower {
     if (event.place == "inet_frag_reasm_prepare" || event.place == "skb_release_data") {
       way->outcome = Outcome::merged;
     } else if (event.kind == Kind::kfree) {
-      way->outcome = event.harmless ? Outcome::consumed : Outcome::dropped;
+      way->outcome = is_closing_ack(i) ? Outcome::acked
+                     : event.harmless  ? Outcome::consumed
+                                       : Outcome::dropped;
     } else if (in_task(event) && is_receiving_call(i)) {
       way->outcome = Outcome::delivered;
       way->reader = event.header.pid;
@@ -398,6 +400,13 @@ class SkbFollower {
     } else {
       way->outcome = Outcome::consumed;
     }
+  }
+
+  // The last ones of a connection TCP takes, and frees like drops.
+  bool is_closing_ack(Index i) const {
+    const auto received = last_receive_.find(*at(i).skb);
+    return at(i).unspecified && at(i).place == "tcp_rcv_state_process" &&
+           received != last_receive_.end() && at(received->second).len <= 120;
   }
 
   void free_sent(Index i, Way& way) {

@@ -87,7 +87,8 @@ struct TrackerScript {
       "ffffffff81006000 t udp_queue_rcv_skb\n"
       "ffffffff81007000 t packet_recvmsg\n"
       "ffffffff81008000 t tbf_enqueue\n"
-      "ffffffff81009000 t cake_enqueue\n"};
+      "ffffffff81009000 t cake_enqueue\n"
+      "ffffffff8100a000 T tcp_rcv_state_process\n"};
   track::DropReasons reasons{
       {{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}, {8, "TCP_OFO_QUEUE_PRUNE"}}};
   track::Flows flows;

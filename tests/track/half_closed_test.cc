@@ -1,0 +1,285 @@
+// An end that has sent its FIN, and still receives: no tcp_probe tells of what comes. And what ends
+// a connection without an event, or with one that looks like a drop.
+#include <gtest/gtest.h>
+
+#include "track/delivery_script.h"
+#include "track/tcp_headers.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Outcome;
+using track::Stage;
+
+// A client of port 80: its socket has received nothing but the SYN-ACK, with time stamps.
+class HalfClosed : public DeliveryScript {
+ protected:
+  static constexpr std::int32_t kCloseWait = 8;
+  static constexpr std::uint32_t kSynAck = 60;
+
+  void SetUp() override {
+    receive(10, skb(1), kSynAck);
+    change(at(11), kTcpSynSent, kTcpEstablished);
+    enter(12, "shutdown");
+    change(reader(13), kTcpEstablished, kTcpFinWait1);
+    exit(14, 0);
+  }
+  void change(const EventHeader& header, std::int32_t from, std::int32_t to) {
+    InetSockSetState event;
+    event.skaddr = kSocket;
+    event.protocol = kTcp;
+    event.sport = 4000;
+    event.dport = 80;
+    event.saddr_v6 = kHere;
+    event.daddr_v6 = kThere;
+    event.oldstate = from;
+    event.newstate = to;
+    tracker.on(header, event);
+  }
+  void announce(const EventHeader& header) { tracker.on(header, ready(kTcp)); }
+  // In its place.
+  void come(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    stack(time, address, payload);
+    announce(at(time + 2));
+  }
+  void expect_read(std::uint64_t id, Nanoseconds ready_at, Nanoseconds copied_at) {
+    EXPECT_EQ(leg(id).outcome, Outcome::delivered) << id;
+    EXPECT_EQ(leg(id).pid, kReader) << id;
+    EXPECT_EQ(time(leg(id), Stage::ready), ready_at) << id;
+    EXPECT_EQ(time(leg(id), Stage::copy), copied_at) << id;
+    EXPECT_FALSE(leg(id).stages.has(Stage::proto)) << id;
+  }
+};
+
+TEST_F(HalfClosed, what_comes_is_ready_and_read_to_its_last_byte) {
+  come(100, skb(2), 1000);
+  enter(200);
+  copy_and_return(210, skb(2), 600);
+  enter(300);
+  copy_and_return(310, skb(2), 400);
+  expect_read(2, 102, 310);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+  EXPECT_NE(leg(2).flow, track::kNoFlow);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
+TEST_F(HalfClosed, what_was_coalesced_is_read_with_the_first) {
+  come(100, skb(2), 1000);
+  come(110, skb(3), 500);
+  read(200, skb(2), 1500);
+  expect_read(2, 102, 210);
+  expect_read(3, 112, 210);
+}
+
+TEST_F(HalfClosed, a_batch_is_announced_in_its_order) {
+  stack(100, skb(2), 1000);
+  stack(101, skb(3), 500);
+  announce(at(110));
+  announce(at(111));
+  read(200, skb(2), 1500);
+  expect_read(2, 110, 210);
+  expect_read(3, 111, 210);
+}
+
+// It has no data: what is announced is another's.
+TEST_F(HalfClosed, an_acknowledgement_is_not_what_is_announced) {
+  stack(100, skb(2), 0);
+  stack(101, skb(3), 500);
+  announce(at(110));
+  read(200, skb(3), 500);
+  expect_read(3, 110, 210);
+  EXPECT_EQ(leg(3).confidence, Confidence::inferred) << "which of both it is, no event says";
+}
+
+TEST_F(HalfClosed, what_came_by_another_device_is_not_its) {
+  receive(100, skb(2), 1000, "eth1");
+  stack(101, skb(3), 500);
+  announce(at(110));
+  read(200, skb(3), 500);
+  expect_read(3, 110, 210);
+}
+
+// tcp_data_ready() follows tcp_fin(): the next one in the batch is another connection's.
+TEST_F(HalfClosed, a_fin_is_announced_and_has_no_data) {
+  change(at(90), kTcpFinWait1, kTcpFinWait2);
+  tracker.on(at(95), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  stack(100, skb(2), 0);
+  stack(101, skb(3), 500);
+  change(at(110), kTcpFinWait2, kTcpClosing);
+  announce(at(111));
+  tracker.finish();
+  EXPECT_FALSE(leg(3).stages.has(Stage::ready));
+}
+
+TEST_F(HalfClosed, what_waited_for_a_task_is_announced_by_it) {
+  enter(50);
+  stack(100, skb(2), 1000);
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  announce(reader(110));
+  copy_and_return(120, skb(2), 1000);
+  expect_read(2, 110, 120);
+  EXPECT_EQ(leg(2).confidence, Confidence::inferred);
+}
+
+// tcp_add_backlog() made one of them, which is announced once, or did not: no event tells.
+TEST_F(HalfClosed, of_several_that_waited_nobody_knows_whose_they_are) {
+  enter(50);
+  stack(100, skb(2), 1000);
+  stack(101, skb(3), 500);
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  announce(reader(110));
+  copy_and_return(120, skb(2), 1000);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::delivered) << "it was named";
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+  EXPECT_FALSE(leg(3).stages.has(Stage::ready));
+}
+
+TEST_F(HalfClosed, what_is_read_without_being_announced_is_before_what_lies_there) {
+  stack(100, skb(2), 1000);  // too early
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  come(110, skb(3), 500);  // another one has come since, by another CPU
+  enter(200);
+  copy(210, skb(2), 1000);
+  copy(211, skb(3), 500);
+  recv_length(220, 1500);
+  exit(230, 1500);
+  EXPECT_EQ(time(leg(2), Stage::copy), 210U);
+  expect_read(3, 112, 211);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
+TEST_F(HalfClosed, another_connection_in_its_socket_has_tcp_probes_again) {
+  change(reader(50), kTcpFinWait2, kTcpClose);
+  change(reader(60), kTcpClose, kTcpSynSent);
+  arrive(100, skb(2), 100);
+  read(200, skb(2), 100);
+  EXPECT_EQ(time(leg(2), Stage::proto), 101U);
+}
+
+TEST_F(HalfClosed, who_has_received_before_needs_no_syn) {
+  change(reader(20), kTcpFinWait1, kTcpClose);
+  arrive(30, skb(2), 100);
+  read(40, skb(2), 100);
+  change(reader(90), kTcpEstablished, kTcpFinWait1);
+  come(100, skb(3), 500);
+  read(200, skb(3), 500);
+  expect_read(3, 102, 210);
+}
+
+// The other way round: the peer has sent its FIN, and acknowledges what this end still sends.
+struct ClosingAck : HalfClosed {
+  static constexpr std::uint64_t kStateProcess = 0xffffffff8100a010;
+  static constexpr std::uint32_t kNotSpecified = 2, kOldSequence = 7;
+
+  void SetUp() override {}
+  Outcome freed(std::uint32_t payload, std::uint64_t location, std::uint32_t reason) {
+    stack(200, skb(2), payload);
+    KfreeSkb event;
+    event.skbaddr = skb(2);
+    event.protocol = 0x0800;
+    event.location = location;
+    event.reason = reason;
+    event.rx_sk = kSocket;
+    tracker.on(at(210), event);
+    return leg(1).outcome;
+  }
+};
+
+TEST_F(ClosingAck, is_no_drop) {
+  EXPECT_EQ(freed(0, kStateProcess, kNotSpecified), Outcome::acked);
+}
+TEST_F(ClosingAck, is_of_the_connection_whose_socket_frees_it) {
+  arrive(100, skb(1), 100);
+  read(120, skb(1), 100);
+  stack(200, skb(2), 0);
+  KfreeSkb event;
+  event.skbaddr = skb(2);
+  event.protocol = 0x0800;
+  event.location = kStateProcess;
+  event.reason = kNotSpecified;
+  event.rx_sk = kSocket;
+  tracker.on(at(210), event);
+  EXPECT_EQ(leg(2).outcome, Outcome::acked);
+  EXPECT_EQ(leg(2).flow, leg(1).flow);
+}
+TEST_F(ClosingAck, has_no_data) {
+  EXPECT_EQ(freed(1000, kStateProcess, kNotSpecified), Outcome::dropped);
+}
+TEST_F(ClosingAck, has_no_reason_to_be_dropped) {
+  EXPECT_EQ(freed(0, kStateProcess, kOldSequence), Outcome::dropped);
+}
+TEST_F(ClosingAck, is_freed_by_tcp) {
+  EXPECT_EQ(freed(0, kElsewhere, kNotSpecified), Outcome::dropped);
+}
+
+// An end that acknowledges what it reads, to another on this machine that has sent its FIN, or has
+// a task at work: the acknowledgement is freed without an event.
+struct ReadersAck : DeliveryScript {
+  // While a task reads, a packet of that length goes from eth0 to eth1.
+  void answer_in_a_read(std::uint32_t payload) {
+    arrive(100, skb(1), 1000);
+    enter(200);
+    copy(210, skb(1), 1000);
+    tracker.on(reader(211), NetDevQueue{{skb(2), kHeaders + 14 + payload, "eth0"}});
+    NetDevStartXmit start;
+    start.skbaddr = skb(2);
+    tracker.on(reader(212), start);
+    tracker.on(reader(213), NetifRx{{skb(2), kHeaders + payload, "eth1"}});
+    tracker.on(reader(214), NetDevXmit{skb(2), kHeaders + 14 + payload, 0, "eth0"});
+    tracker.on(at(215, kReaderCpu), NetifReceiveSkb{{skb(2), kHeaders + payload, "eth1"}});
+    recv_length(220, 1000);
+    exit(230, 1000);
+    tracker.on(at(300), NetDevQueue{{skb(2), 74, "eth0"}});  // its address comes back
+  }
+};
+
+TEST_F(ReadersAck, is_taken) {
+  answer_in_a_read(0);
+  EXPECT_EQ(leg(2).outcome, Outcome::acked);
+  EXPECT_EQ(leg(2).confidence, Confidence::inferred);
+}
+TEST_F(ReadersAck, is_none_where_it_has_data) {
+  answer_in_a_read(4);
+  EXPECT_EQ(leg(2).outcome, Outcome::unknown);
+}
+
+// A segment that resets a connection while a task has its socket locked.
+struct ResetInATask : HalfClosed {
+  void SetUp() override {}
+  Outcome closed_with_a_reset(bool told) {
+    enter(50, "sendto");
+    receive(100, skb(1), 40);
+    tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+    TcpReceiveReset reset;
+    reset.skaddr = kSocket;
+    if (told) tracker.on(reader(110), reset);
+    change(reader(111), kCloseWait, kTcpClose);
+    exit(120, -EPIPE);
+    tracker.on(at(300), NetDevQueue{{skb(1), 74, "eth0"}});
+    return leg(1).outcome;
+  }
+};
+
+TEST_F(ResetInATask, is_used_up_by_the_close) {
+  EXPECT_EQ(closed_with_a_reset(true), Outcome::consumed);
+}
+TEST_F(ResetInATask, is_not_what_came_while_the_task_closed_it) {
+  EXPECT_EQ(closed_with_a_reset(false), Outcome::unknown);
+}
+
+TEST(HeadersBehindSyn, follow_from_its_options) {
+  using track::headers_behind_syn;
+  EXPECT_EQ(headers_behind_syn(20 + 40, true), 52U);  // all
+  EXPECT_EQ(headers_behind_syn(20 + 36, true), 52U);  // no window scaling
+  EXPECT_EQ(headers_behind_syn(20 + 32, true), 40U);  // no time stamps
+  EXPECT_EQ(headers_behind_syn(20 + 24, true), 40U);  // the MSS alone
+  EXPECT_EQ(headers_behind_syn(40 + 40, false), 72U);
+  EXPECT_EQ(headers_behind_syn(40 + 32, false), 60U);
+  EXPECT_EQ(headers_behind_syn(20 + 52, true), 0U) << "MPTCP";
+  EXPECT_EQ(headers_behind_syn(20, true), 0U);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
