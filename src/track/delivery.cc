@@ -160,6 +160,7 @@ void Delivery::received_unprobed(const EventHeader& header, SockAddr sk,
                                  const Protocol::Probed& probed) {
   Socket& socket = this->socket(Sockets::key(sk));
   origins_.works_on(header.cpu, in_task(header) ? kNoFlow : socket.flow);
+  socket.doubtful = socket.doubtful || probed.doubtful;
   queue_segments(header, socket, probed);
 }
 
@@ -196,6 +197,9 @@ void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* l
                            std::uint32_t bytes) {
   if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
   if (!has_not_ended(leg)) leg = nullptr;
+  if (leg != nullptr && leg->rx.has_data) [[unlikely]] {
+    if (Socket* other = sockets_.find(leg->rx.socket)) other->bytes.erase(*leg);  // a wrong guess
+  }
   if (leg != nullptr) {
     arrives(header, socket, *leg, bytes);
     if (bytes == 0) return legs_.close(*leg, Outcome::acked);  // it was coalesced
@@ -601,10 +605,11 @@ void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
       socket.bytes.copy(copy.skbaddr, is_unread ? named : nullptr, copy.len, read_);
   if (left > 0) counters_.count_unmatched(left);
   if (named != nullptr && !socket.bytes.empty()) reads_.may_hold_more(copy.skbaddr, socket.key);
-  if (reads_.may_be_mixed(socket)) [[unlikely]] {
+  if (reads_.may_be_mixed(socket) || socket.doubtful) [[unlikely]] {
     for (LiveLeg* leg : read_) {
       if (leg != named) leg->infer();
     }
+    if (socket.bytes.empty()) socket.doubtful = false;
   }
   deliver_read(socket, task, copy.taking);
 }
@@ -773,7 +778,7 @@ std::optional<Protocol::HalfClosed> Delivery::half_closed(SockAddr sk) {
   if (socket == nullptr || !socket->half_closed || socket->headers == Socket::kNoHeaders) {
     return std::nullopt;
   }
-  return Protocol::HalfClosed{sk, socket->flow, socket->device, socket->headers};
+  return Protocol::HalfClosed{sk, socket->flow, socket->device, socket->headers, socket->closed};
 }
 
 void Delivery::on_loss(CpuId id) {

@@ -384,21 +384,26 @@ Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataRead
   return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
 }
 
-// The event comes behind each segment, and behind the FIN, with which the state changed. A task's
+// The event comes behind each segment, those that changed the state among them: what acknowledges
+// this end's FIN may have data, and so may the peer's FIN, behind which nothing comes. A task's
 // are those that waited while it had the socket locked: how many of them were coalesced no event
-// tells, and the first event is taken for all.
+// tells, and the first event is taken for all. Whose they are is not known of those that somebody
+// else has sent, or who has not returned from doing so: other sockets may be locked, too.
 Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const HalfClosed& end,
                                               std::optional<Nanoseconds> since) {
   Cpu& cpu = this->cpu(header.cpu);
   candidates_.clear();
+  bool doubtful = false;
   const auto is_its = [&](LiveLeg& leg) { return flow_of(leg) == end.flow; };
   const auto may_be = [&](LiveLeg& leg) {
     return leg.rx.stack_len > end.headers && leg.rx.fragment_of == 0 && came_by(leg, end.device) &&
            may_be_of(leg, end.flow);
   };
-  if (cpu.changed == end.sk) {
-    LiveLeg* last = cpu.changed_by.get();
-    if (last != nullptr && may_be(*last)) candidates_.push_back(last);
+  LiveLeg* last = cpu.changed == end.sk ? cpu.changed_by.get() : nullptr;
+  if (last != nullptr && !last->rx.has_data && may_be(*last)) {
+    candidates_.push_back(last);
+  } else if (end.has_ended) {
+    return {};
   } else if (!in_task(header)) {
     const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(),
                                     [&](LegRef ref) { return waits(ref) && may_be(*ref.get()); });
@@ -409,12 +414,14 @@ Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const H
     cpu.unmatched.erase(found);
     candidates_.push_back(leg);
   } else if (since) {
+    // It comes to the socket some time after it was received.
     each_waiting([&](LiveLeg& leg) {
-      if (may_be(leg) && leg.stages[Stage::stack] >= *since) candidates_.push_back(&leg);
+      const bool is_late = leg.stages[Stage::stack] + kMaxProtocolTime >= *since;
+      if (is_late && may_be(leg)) candidates_.push_back(&leg);
     });
     const bool are_its = std::all_of(candidates_.begin(), candidates_.end(),
                                      [&](LiveLeg* leg) { return is_its(*leg); });
-    if (!are_its && candidates_.size() > 1) return {};
+    doubtful = !are_its;
     std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
     for (LiveLeg* leg : candidates_) {
       take_put_aside(*leg);
@@ -422,7 +429,7 @@ Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const H
     }
   }
   if (candidates_.empty()) return {};
-  Probed probed{candidates_.front(), std::span(candidates_).subspan(1), end.headers, 0};
+  Probed probed{candidates_.front(), std::span(candidates_).subspan(1), end.headers, 0, doubtful};
   for (const LiveLeg* leg : candidates_) probed.data_len += leg->rx.stack_len - end.headers;
   return probed;
 }

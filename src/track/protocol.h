@@ -49,6 +49,7 @@ class Protocol {
     std::span<LiveLeg* const> coalesced;
     std::uint32_t headers = 0;   // bytes of each of their lengths that are no data
     std::uint32_t data_len = 0;  // the event's, with the bits that it had no room for
+    bool doubtful = false;       // some of them may be another connection's
   };
   // `since`: when the task's call began, where it is a task that works on the segment.
   Probed probed(const EventHeader& header, const TcpProbe& event,
@@ -68,6 +69,7 @@ class Protocol {
     FlowId flow = kNoFlow;
     std::optional<DeviceId> device;
     std::uint32_t headers = 0;
+    bool has_ended = false;  // with its peer's FIN
   };
   // What sk_data_ready announces of such an end, as if tcp_probe had told of it. `since`: see
   // probed(). No leg: it is none we know, or has no data.

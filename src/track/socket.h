@@ -44,6 +44,7 @@ struct Socket {
   bool drained = false;                 // all that `datagrams` may lack has been read
   bool closed = false;                  // and what it holds can still be read
   bool half_closed = false;             // has sent its FIN: no tcp_probe tells of what comes
+  bool doubtful = false;                // `bytes` may hold another's, or lack some
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 

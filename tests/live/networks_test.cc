@@ -108,6 +108,62 @@ TEST_P(LiveNetwork, requests_and_answers) {
       sum(asked));
 }
 
+// Clients that have nothing more to say, and one that may: both are answered.
+TEST_P(LiveNetwork, answers_to_a_half_closed_end) {
+  constexpr std::size_t kBytes = 500'000;
+  constexpr int kTries = 24;
+  for (int i = 0; i < kTries; ++i) {
+    Recording recording;
+    std::vector<Connection> connections;
+    for (std::size_t n = 0; n < kConnections; ++n)
+      connections.push_back(connect(client(), server()));
+    ASSERT_EQ(shutdown(connections[0].client.get(), SHUT_WR), 0);
+    std::vector<std::future<CallLog>> readers, writers;
+    for (std::size_t n = 0; n < kConnections; ++n) {
+      const Connection& connection = connections[n];
+      readers.push_back(thread([&connection, n](CallLog& log) {
+        std::mt19937 random(static_cast<unsigned>(n));
+        Stream taken;
+        while (taken.at() < kBytes) take(log, taken, connection.client, 1 + random() % 10'000);
+      }));
+      writers.push_back(thread([&connection, n](CallLog& log) {
+        stay_on(static_cast<unsigned>(n));
+        std::mt19937 random(static_cast<unsigned>(n));
+        Stream sent;
+        while (sent.at() < kBytes) {
+          send_all(log, sent, connection.server,
+                   std::min(1 + random() % 20'000, kBytes - sent.at()));
+        }
+      }));
+    }
+    for (std::future<CallLog>& writer : writers) writer.get();
+    std::vector<CallLog> logs;
+    for (std::future<CallLog>& reader : readers) logs.push_back(reader.get());
+    recording.stop();
+    if (!std::all_of(connections.begin(), connections.end(), in_order)) continue;
+    std::vector<Compared> seen;
+    std::size_t announced = 0, of = 0;
+    for (std::size_t n = 0; n < kConnections; ++n) {
+      const auto arrivals = tcp_arrivals(recording, client(), connections[n].answer_flow);
+      seen.push_back(compare_stream(arrivals, logs[n].calls));
+      for (const Arrival& arrival : arrivals) {
+        ++of;
+        announced += arrival.has("ready") ? 1 : 0;
+      }
+    }
+    for (const Compared& flow : seen) expect_all_right(name(), flow, kBytes);
+    EXPECT_GE(announced * 100, of * 95) << announced << " of " << of << " were announced";
+    // The acknowledgements among them, which the kernel frees like drops.
+    for (const boost::json::object& packet : recording.packets()) {
+      const auto* flow = packet.at("flow").if_string();
+      if (flow == nullptr || *flow != connections[0].request_flow) continue;
+      EXPECT_NE(packet.at("outcome").as_string(), "dropped") << packet.at("id");
+    }
+    return;
+  }
+  FAIL() << "segments came out of order, or their lengths told nothing, " << kTries << " times";
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, LiveNetwork, ::testing::ValuesIn(kWays), way_of);
 
 }  // namespace

@@ -101,15 +101,27 @@ TEST_F(HalfClosed, what_came_by_another_device_is_not_its) {
 }
 
 // tcp_data_ready() follows tcp_fin(): the next one in the batch is another connection's.
-TEST_F(HalfClosed, a_fin_is_announced_and_has_no_data) {
-  change(at(90), kTcpFinWait1, kTcpFinWait2);
-  tracker.on(at(95), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
-  stack(100, skb(2), 0);
-  stack(101, skb(3), 500);
-  change(at(110), kTcpFinWait2, kTcpClosing);
-  announce(at(111));
-  tracker.finish();
-  EXPECT_FALSE(leg(3).stages.has(Stage::ready));
+struct FinInABatch : HalfClosed {
+  void come_with_another(std::int32_t to) {
+    change(at(90), kTcpFinWait1, kTcpFinWait2);
+    come(100, skb(2), 100);  // waits to be read
+    tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+    stack(110, skb(3), 0);
+    stack(111, skb(4), 500);
+    change(at(120), kTcpFinWait2, to);
+    announce(at(121));
+    tracker.finish();
+  }
+};
+
+TEST_F(FinInABatch, is_announced_and_has_no_data) {
+  come_with_another(kTcpClose);
+  EXPECT_TRUE(leg(2).stages.has(Stage::ready));
+  EXPECT_FALSE(leg(4).stages.has(Stage::ready));
+}
+TEST_F(FinInABatch, may_cross_the_other_one) {
+  come_with_another(kTcpClosing);
+  EXPECT_FALSE(leg(4).stages.has(Stage::ready));
 }
 
 TEST_F(HalfClosed, what_waited_for_a_task_is_announced_by_it) {
@@ -123,17 +135,104 @@ TEST_F(HalfClosed, what_waited_for_a_task_is_announced_by_it) {
 }
 
 // tcp_add_backlog() made one of them, which is announced once, or did not: no event tells.
-TEST_F(HalfClosed, of_several_that_waited_nobody_knows_whose_they_are) {
+TEST_F(HalfClosed, several_that_waited_are_announced_with_the_first) {
   enter(50);
   stack(100, skb(2), 1000);
   stack(101, skb(3), 500);
   tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
   announce(reader(110));
+  announce(reader(111));
+  copy_and_return(120, skb(2), 1500);
+  expect_read(2, 110, 120);
+  expect_read(3, 110, 120);
+  EXPECT_EQ(leg(3).confidence, Confidence::inferred);
+}
+
+// Whose they are nobody knows: what is not named is inferred, until all of it has been read.
+TEST_F(HalfClosed, what_lies_among_doubtful_ones_is_inferred) {
+  enter(50);
+  stack(100, skb(2), 1000);
+  stack(101, skb(3), 500);
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  announce(reader(110));
+  exit(111, -EAGAIN);
+  come(120, skb(4), 300);
+  read(200, skb(2), 1800);
+  come(300, skb(5), 300);
+  come(310, skb(6), 300);
+  read(400, skb(5), 600);
+  EXPECT_EQ(leg(4).confidence, Confidence::inferred);
+  EXPECT_EQ(leg(6).confidence, Confidence::exact);
+}
+
+// It was on its way when the task locked the socket.
+TEST_F(HalfClosed, what_waits_may_have_been_received_before_the_call) {
+  stack(100, skb(2), 1000);
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  enter(106);
+  announce(reader(110));
   copy_and_return(120, skb(2), 1000);
+  expect_read(2, 110, 120);
+}
+
+TEST_F(HalfClosed, what_has_been_received_long_before_the_call_is_anothers) {
+  stack(100, skb(2), 1000);
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  enter(10'000'000);
+  announce(reader(10'000'010));
+  exit(10'000'020, 0);
   tracker.finish();
-  EXPECT_EQ(leg(2).outcome, Outcome::delivered) << "it was named";
   EXPECT_FALSE(leg(2).stages.has(Stage::ready));
-  EXPECT_FALSE(leg(3).stages.has(Stage::ready));
+}
+
+// Another connection's, whose task is at work, too: its tcp_probe names it.
+TEST_F(HalfClosed, what_was_taken_for_its_own_is_given_back) {
+  constexpr SockAddr kOther{0xffff888200001000};
+  enter(50);
+  stack(100, skb(2), 1000);
+  stack(101, skb(3), 500);
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  announce(reader(110));
+  TcpProbe event = probe(skb(2), 1000);
+  event.skaddr = kOther;
+  event.dport = 4001;
+  tracker.on(at(115, 2, kTask, 300), event);
+  copy_and_return(120, skb(3), 500);
+  expect_read(3, 110, 120);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open) << "nobody has read it";
+}
+
+// Behind a change of its state by what has no data come others: only data is announced.
+TEST_F(HalfClosed, what_acknowledges_its_fin_is_not_announced) {
+  receive(90, skb(2), kHeaders, "eth0", kReaderCpu);
+  change(at(91, kReaderCpu), kTcpFinWait1, kTcpFinWait2);
+  tracker.on(at(92, kReaderCpu), SoftirqExit{kNetRxSoftirq});
+  enter(95);
+  stack(100, skb(3), 1000);
+  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  announce(reader(110));
+  copy_and_return(120, skb(3), 1000);
+  expect_read(3, 110, 120);
+}
+
+TEST_F(HalfClosed, what_acknowledges_its_fin_may_have_data) {
+  stack(100, skb(2), 1000);
+  change(at(101), kTcpFinWait1, kTcpFinWait2);
+  announce(at(102));
+  read(200, skb(2), 1000);
+  expect_read(2, 102, 210);
+}
+
+TEST_F(HalfClosed, the_last_segment_has_data_and_a_fin) {
+  change(at(90), kTcpFinWait1, kTcpFinWait2);
+  come(100, skb(2), 1000);
+  stack(110, skb(3), 500);
+  change(at(111), kTcpFinWait2, kTcpClose);
+  announce(at(112));
+  read(200, skb(2), 1500);
+  expect_read(2, 102, 210);
+  expect_read(3, 112, 210);
 }
 
 TEST_F(HalfClosed, what_is_read_without_being_announced_is_before_what_lies_there) {
