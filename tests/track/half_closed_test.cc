@@ -267,6 +267,111 @@ TEST_F(HalfClosed, who_has_received_before_needs_no_syn) {
   expect_read(3, 102, 210);
 }
 
+TEST_F(HalfClosed, a_segment_that_changed_the_state_is_announced_once) {
+  stack(100, skb(2), 1000);
+  stack(101, skb(3), 500);
+  change(at(105), kTcpFinWait1, kTcpFinWait2);
+  announce(at(110));
+  announce(at(111));
+  read(200, skb(2), 1500);
+  expect_read(2, 110, 210);
+  expect_read(3, 111, 210);
+}
+
+// Received by several CPUs.
+TEST_F(HalfClosed, what_waited_is_in_the_order_in_which_it_came) {
+  enter(50);
+  receive(100, skb(2), kHeaders + 1000, "eth0", 2);
+  stack(101, skb(3), 500);
+  announce(reader(110));
+  copy_and_return(120, skb(2), 1000);
+  read(200, skb(2), 500);
+  expect_read(2, 110, 120);
+  expect_read(3, 110, 210);
+}
+
+TEST_F(HalfClosed, what_a_task_has_announced_is_no_datagram) {
+  enter(50);
+  stack(100, skb(2), 1000);
+  announce(reader(110));
+  tracker.on(at(115), ready(kUdp));
+  copy_and_return(120, skb(2), 1000);
+  expect_read(2, 110, 120);
+}
+
+TEST_F(HalfClosed, what_another_connection_was_sent_is_not_its) {
+  constexpr SockAddr kOther{0xffff888200001000};
+  InetSockSetState opened;
+  opened.skaddr = kOther;
+  opened.protocol = kTcp;
+  opened.sport = 80;
+  opened.dport = 4001;
+  opened.saddr_v6 = kThere;
+  opened.daddr_v6 = kHere;
+  opened.oldstate = kTcpSynRecv;
+  opened.newstate = kTcpEstablished;
+  tracker.on(at(50), opened);
+  constexpr Pid kSender = 300;
+  const auto sender = [](Nanoseconds time) { return at(time, 2, kTask, kSender); };
+  SysEnter call;
+  call.family_member = "sendto";
+  tracker.on(sender(90), call);
+  tracker.on(sender(91), NetDevQueue{{skb(2), kHeaders + 14 + 500, "eth1"}});
+  NetDevStartXmit start;
+  start.skbaddr = skb(2);
+  tracker.on(sender(92), start);
+  tracker.on(sender(93), NetifRx{{skb(2), kHeaders + 500, "eth0"}});
+  SockSendLength sent;
+  sent.sk = kOther;
+  sent.ret = 500;
+  tracker.on(sender(94), sent);
+  stack(100, skb(2), 500);
+  stack(101, skb(3), 500);
+  announce(at(110));
+  read(200, skb(3), 500);
+  expect_read(3, 110, 210);
+}
+
+// No copy tells where a splice begins.
+TEST_F(HalfClosed, its_first_bytes_may_be_spliced) {
+  come(100, skb(2), 1000);
+  enter(200, "splice");
+  tracker.on(reader(205), TcpRcvSpaceAdjust{kSocket, 1});
+  exit(210, 1000);
+  EXPECT_EQ(leg(2).outcome, Outcome::delivered);
+}
+
+TEST_F(HalfClosed, what_its_softirq_sends_is_of_its_connection) {
+  come(100, skb(2), 1000);
+  tracker.on(at(103), NetDevQueue{{skb(3), kHeaders + 14, "eth0"}});
+  tracker.finish();
+  EXPECT_EQ(leg(3).flow, leg(2).flow);
+  EXPECT_NE(leg(3).flow, track::kNoFlow);
+}
+
+// Its reader has looked before there was anything.
+struct OpenedInTheCapture : HalfClosed {
+  void SetUp() override {}
+};
+TEST_F(OpenedInTheCapture, has_found_nothing_so_far) {
+  receive(10, skb(1), kSynAck);
+  change(at(11), kTcpSynSent, kTcpEstablished);
+  find_none(20, kTcp);
+  change(reader(30), kTcpEstablished, kTcpFinWait1);
+  come(100, skb(2), 1000);
+  read(200, skb(2), 1000);
+  expect_read(2, 102, 210);
+}
+// A server's: what opened it is no SYN, and tells nothing of headers.
+TEST_F(OpenedInTheCapture, by_its_peer) {
+  receive(10, skb(1), 52);
+  change(at(11), kTcpSynRecv, kTcpEstablished);
+  change(reader(30), kTcpEstablished, kTcpFinWait1);
+  come(100, skb(2), 1000);
+  tracker.finish();
+  EXPECT_FALSE(leg(2).stages.has(Stage::ready));
+}
+
 // The other way round: the peer has sent its FIN, and acknowledges what this end still sends.
 struct ClosingAck : HalfClosed {
   static constexpr std::uint64_t kStateProcess = 0xffffffff8100a010;
@@ -365,6 +470,24 @@ TEST_F(ResetInATask, is_used_up_by_the_close) {
   EXPECT_EQ(closed_with_a_reset(true), Outcome::consumed);
 }
 TEST_F(ResetInATask, is_not_what_came_while_the_task_closed_it) {
+  EXPECT_EQ(closed_with_a_reset(false), Outcome::unknown);
+}
+
+TEST_F(ResetInATask, tells_of_one_change) {
+  closed_with_a_reset(true);
+  enter(400, "connect");
+  receive(410, skb(2), 40);
+  tracker.on(at(415), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  change(reader(420), kTcpClose, kTcpSynSent);
+  exit(430, -EINPROGRESS);
+  tracker.on(at(500), NetDevQueue{{skb(2), 74, "eth0"}});
+  EXPECT_EQ(leg(3).outcome, Outcome::unknown);
+}
+TEST_F(ResetInATask, tells_nothing_behind_a_gap) {
+  TcpReceiveReset reset;
+  reset.skaddr = kSocket;
+  tracker.on(reader(10), reset);
+  tracker.on_loss({kReaderCpu, 20, 30, {}});
   EXPECT_EQ(closed_with_a_reset(false), Outcome::unknown);
 }
 
