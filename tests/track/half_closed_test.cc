@@ -476,8 +476,8 @@ TEST_F(ResetInATask, is_not_what_came_while_the_task_closed_it) {
 TEST_F(ResetInATask, tells_of_one_change) {
   closed_with_a_reset(true);
   enter(400, "connect");
-  receive(410, skb(2), 40);
-  tracker.on(at(415), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  receive(410, skb(2), 40, "eth0", kReaderCpu);
+  tracker.on(at(415, kReaderCpu), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
   change(reader(420), kTcpClose, kTcpSynSent);
   exit(430, -EINPROGRESS);
   tracker.on(at(500), NetDevQueue{{skb(2), 74, "eth0"}});
