@@ -1,5 +1,7 @@
 #include "tracefs/session.h"
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -243,8 +245,15 @@ Result<void> Session::program(Plan& plan) {
 Result<void> Session::start() {
   return switch_to("1");
 }
+// Who was writing an event when tracing went off may still be at it, as on a virtual CPU that has
+// to wait: read before that, the event is never read. Writers have preemption switched off
+// (ring_buffer_lock_reserve(), kernel/trace/ring_buffer.c, 5.4 to 6.18), and membarrier() waits for
+// all who have: it calls synchronize_rcu() (kernel/sched/membarrier.c). It refuses where CPUs have
+// no tick (nohz_full); then the event is counted as one that was not read, as before.
 Result<void> Session::stop() {
-  return switch_to("0");
+  Result<void> off = switch_to("0");
+  (void)::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+  return off;
 }
 
 Result<void> Session::switch_to(const std::string& state) const {
