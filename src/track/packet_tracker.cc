@@ -335,7 +335,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
 
 // An acknowledgement for an end that expects no more data: TCP has taken it, and frees it as if it
 // dropped it, but gives no reason (tcp_rcv_state_process(), net/ipv4/tcp_input.c: in CLOSE_WAIT,
-// CLOSING and LAST_ACK; 5.17 to 6.18, before that without an event).
+// CLOSING and LAST_ACK; 5.18 to 6.18, before that without an event).
 bool PacketTracker::is_acked(const LiveLeg& leg, const KfreeSkb& event) {
   return !leg.rx.has_data && are_headers(leg.rx.stack_len) &&
          places_.at(event.location) == FreePlace::closing;

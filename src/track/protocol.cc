@@ -384,54 +384,63 @@ Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataRead
   return is_clone && leg->rx.socket != socket ? Ready{leg, false} : Ready{};
 }
 
+bool Protocol::may_be_data_of(const HalfClosed& end, const LiveLeg& leg) {
+  return leg.rx.stack_len > end.headers && leg.rx.fragment_of == 0 && came_by(leg, end.device) &&
+         may_be_of(leg, end.flow);
+}
+
 // The event comes behind each segment, those that changed the state among them: what acknowledges
-// this end's FIN may have data, and so may the peer's FIN, behind which nothing comes. A task's
-// are those that waited while it had the socket locked: how many of them were coalesced no event
-// tells, and the first event is taken for all. Whose they are is not known of those that somebody
-// else has sent, or who has not returned from doing so: other sockets may be locked, too.
+// this end's FIN may have data, and so may the peer's FIN, behind which nothing comes.
 Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const HalfClosed& end,
                                               std::optional<Nanoseconds> since) {
   Cpu& cpu = this->cpu(header.cpu);
   candidates_.clear();
   bool doubtful = false;
-  const auto is_its = [&](LiveLeg& leg) { return flow_of(leg) == end.flow; };
-  const auto may_be = [&](LiveLeg& leg) {
-    return leg.rx.stack_len > end.headers && leg.rx.fragment_of == 0 && came_by(leg, end.device) &&
-           may_be_of(leg, end.flow);
-  };
   LiveLeg* last = cpu.changed == end.sk ? cpu.changed_by.get() : nullptr;
-  if (last != nullptr && !last->rx.has_data && may_be(*last)) {
+  if (last != nullptr && !last->rx.has_data && may_be_data_of(end, *last)) {
     candidates_.push_back(last);
   } else if (end.has_ended) {
     return {};
   } else if (!in_task(header)) {
-    const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(),
-                                    [&](LegRef ref) { return waits(ref) && may_be(*ref.get()); });
-    if (found == cpu.unmatched.end()) return {};
-    LiveLeg* leg = found->get();
-    if (!is_its(*leg) && cpu.unmatched.size() > 1) leg->infer();
-    leg->rx.waiting = false;
-    cpu.unmatched.erase(found);
-    candidates_.push_back(leg);
+    take_received(cpu, end);
   } else if (since) {
-    // It comes to the socket some time after it was received.
-    each_waiting([&](LiveLeg& leg) {
-      const bool is_late = leg.stages[Stage::stack] + kMaxProtocolTime >= *since;
-      if (is_late && may_be(leg)) candidates_.push_back(&leg);
-    });
-    const bool are_its = std::all_of(candidates_.begin(), candidates_.end(),
-                                     [&](LiveLeg* leg) { return is_its(*leg); });
-    doubtful = !are_its;
-    std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
-    for (LiveLeg* leg : candidates_) {
-      take_put_aside(*leg);
-      for (Cpu& any : cpus_) take(any.unmatched, leg);
-    }
+    doubtful = take_waiting(end, *since);
   }
   if (candidates_.empty()) return {};
   Probed probed{candidates_.front(), std::span(candidates_).subspan(1), end.headers, 0, doubtful};
   for (const LiveLeg* leg : candidates_) probed.data_len += leg->rx.stack_len - end.headers;
   return probed;
+}
+
+// In softirq it is the oldest that fits, as in take_fitting().
+void Protocol::take_received(Cpu& cpu, const HalfClosed& end) {
+  const auto fits = [&](LegRef ref) { return waits(ref) && may_be_data_of(end, *ref.get()); };
+  const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(), fits);
+  if (found == cpu.unmatched.end()) return;
+  LiveLeg* leg = found->get();
+  if (flow_of(*leg) != end.flow && cpu.unmatched.size() > 1) leg->infer();
+  leg->rx.waiting = false;
+  cpu.unmatched.erase(found);
+  candidates_.push_back(leg);
+}
+
+// A task's are those that waited while it had the socket locked: how many of them were coalesced no
+// event tells, and the first event is taken for all. They come to the socket some time after they
+// were received. Whose they are is not known of those that somebody else has sent, or who has not
+// returned from doing so: other sockets may be locked, too. True where that is so.
+bool Protocol::take_waiting(const HalfClosed& end, Nanoseconds since) {
+  bool doubtful = false;
+  each_waiting([&](LiveLeg& leg) {
+    if (leg.stages[Stage::stack] + kMaxProtocolTime < since || !may_be_data_of(end, leg)) return;
+    candidates_.push_back(&leg);
+    doubtful = doubtful || flow_of(leg) != end.flow;
+  });
+  std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
+  for (LiveLeg* leg : candidates_) {
+    take_put_aside(*leg);
+    for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
+  }
+  return doubtful;
 }
 
 // The CPU announces more datagrams of a socket than it has received. Those of others, which were

@@ -181,6 +181,9 @@ class Protocol {
   [[gnu::noinline]] void take_waiting(TcpProbe event, Probed& probed);
   [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
                                              Nanoseconds since);
+  bool may_be_data_of(const HalfClosed& end, const LiveLeg& leg);
+  void take_received(Cpu& cpu, const HalfClosed& end);
+  bool take_waiting(const HalfClosed& end, Nanoseconds since);
   FlowId flow_of(const LiveLeg& leg);
   bool may_be_of(const LiveLeg& leg, FlowId flow);
   // On any CPU, those that may lie in a backlog first.
