@@ -18,7 +18,34 @@ using LiveNetwork = OverNetwork;
 
 constexpr std::size_t kConnections = 2;
 
-// Each sender on a CPU of its own, writes and reads of any size.
+// From one end to the other, each sender on a CPU of its own, writes and reads of any size. What
+// the readers logged.
+std::vector<CallLog> send_streams(const std::vector<Connection>& connections, Fd Connection::*from,
+                                  Fd Connection::*to, std::size_t bytes) {
+  std::vector<std::future<CallLog>> readers, writers;
+  for (std::size_t n = 0; n < connections.size(); ++n) {
+    const Fd& reader = connections[n].*to;
+    const Fd& writer = connections[n].*from;
+    readers.push_back(thread([&reader, bytes, n](CallLog& log) {
+      std::mt19937 random(static_cast<unsigned>(n));
+      Stream taken;
+      while (taken.at() < bytes) take(log, taken, reader, 1 + random() % 10'000);
+    }));
+    writers.push_back(thread([&writer, bytes, n](CallLog& log) {
+      stay_on(static_cast<unsigned>(n));
+      std::mt19937 random(static_cast<unsigned>(n));
+      Stream sent;
+      while (sent.at() < bytes) {
+        send_all(log, sent, writer, std::min(1 + random() % 20'000, bytes - sent.at()));
+      }
+    }));
+  }
+  for (std::future<CallLog>& writer : writers) writer.get();
+  std::vector<CallLog> logs;
+  for (std::future<CallLog>& reader : readers) logs.push_back(reader.get());
+  return logs;
+}
+
 TEST_P(LiveNetwork, streams) {
   constexpr std::size_t kBytes = 1'500'000;
   constexpr int kTries = 24;  // behind tbf, two CPUs bring every second stream out of order
@@ -27,27 +54,8 @@ TEST_P(LiveNetwork, streams) {
     std::vector<Connection> connections;
     for (std::size_t n = 0; n < kConnections; ++n)
       connections.push_back(connect(client(), server()));
-    std::vector<std::future<CallLog>> readers, writers;
-    for (std::size_t n = 0; n < kConnections; ++n) {
-      const Connection& connection = connections[n];
-      readers.push_back(thread([&connection, n](CallLog& log) {
-        std::mt19937 random(static_cast<unsigned>(n));
-        Stream taken;
-        while (taken.at() < kBytes) take(log, taken, connection.server, 1 + random() % 10'000);
-      }));
-      writers.push_back(thread([&connection, n](CallLog& log) {
-        stay_on(static_cast<unsigned>(n));
-        std::mt19937 random(static_cast<unsigned>(n));
-        Stream sent;
-        while (sent.at() < kBytes) {
-          send_all(log, sent, connection.client,
-                   std::min(1 + random() % 20'000, kBytes - sent.at()));
-        }
-      }));
-    }
-    for (std::future<CallLog>& writer : writers) writer.get();
-    std::vector<CallLog> logs;
-    for (std::future<CallLog>& reader : readers) logs.push_back(reader.get());
+    const std::vector<CallLog> logs =
+        send_streams(connections, &Connection::client, &Connection::server, kBytes);
     recording.stop();
     if (!std::all_of(connections.begin(), connections.end(), in_order)) continue;
     std::vector<Compared> seen;
@@ -118,27 +126,8 @@ TEST_P(LiveNetwork, answers_to_a_half_closed_end) {
     for (std::size_t n = 0; n < kConnections; ++n)
       connections.push_back(connect(client(), server()));
     ASSERT_EQ(shutdown(connections[0].client.get(), SHUT_WR), 0);
-    std::vector<std::future<CallLog>> readers, writers;
-    for (std::size_t n = 0; n < kConnections; ++n) {
-      const Connection& connection = connections[n];
-      readers.push_back(thread([&connection, n](CallLog& log) {
-        std::mt19937 random(static_cast<unsigned>(n));
-        Stream taken;
-        while (taken.at() < kBytes) take(log, taken, connection.client, 1 + random() % 10'000);
-      }));
-      writers.push_back(thread([&connection, n](CallLog& log) {
-        stay_on(static_cast<unsigned>(n));
-        std::mt19937 random(static_cast<unsigned>(n));
-        Stream sent;
-        while (sent.at() < kBytes) {
-          send_all(log, sent, connection.server,
-                   std::min(1 + random() % 20'000, kBytes - sent.at()));
-        }
-      }));
-    }
-    for (std::future<CallLog>& writer : writers) writer.get();
-    std::vector<CallLog> logs;
-    for (std::future<CallLog>& reader : readers) logs.push_back(reader.get());
+    const std::vector<CallLog> logs =
+        send_streams(connections, &Connection::server, &Connection::client, kBytes);
     recording.stop();
     if (!std::all_of(connections.begin(), connections.end(), in_order)) continue;
     std::vector<Compared> seen;

@@ -378,15 +378,18 @@ struct ClosingAck : HalfClosed {
   static constexpr std::uint32_t kNotSpecified = 2, kOldSequence = 7;
 
   void SetUp() override {}
-  Outcome freed(std::uint32_t payload, std::uint64_t location, std::uint32_t reason) {
-    stack(200, skb(2), payload);
+  void free(Nanoseconds time, SkbAddr address, std::uint64_t location, std::uint32_t reason) {
     KfreeSkb event;
-    event.skbaddr = skb(2);
+    event.skbaddr = address;
     event.protocol = 0x0800;
     event.location = location;
     event.reason = reason;
     event.rx_sk = kSocket;
-    tracker.on(at(210), event);
+    tracker.on(at(time), event);
+  }
+  Outcome freed(std::uint32_t payload, std::uint64_t location, std::uint32_t reason) {
+    stack(200, skb(1), payload);
+    free(210, skb(1), location, reason);
     return leg(1).outcome;
   }
 };
@@ -398,13 +401,7 @@ TEST_F(ClosingAck, is_of_the_connection_whose_socket_frees_it) {
   arrive(100, skb(1), 100);
   read(120, skb(1), 100);
   stack(200, skb(2), 0);
-  KfreeSkb event;
-  event.skbaddr = skb(2);
-  event.protocol = 0x0800;
-  event.location = kStateProcess;
-  event.reason = kNotSpecified;
-  event.rx_sk = kSocket;
-  tracker.on(at(210), event);
+  free(210, skb(2), kStateProcess, kNotSpecified);
   EXPECT_EQ(leg(2).outcome, Outcome::acked);
   EXPECT_EQ(leg(2).flow, leg(1).flow);
 }
