@@ -41,7 +41,7 @@ class Session {
   // Plan::left_out.
   Result<void> program(Plan& plan);
   Result<void> start();
-  // When it returns, nobody writes events any more.
+  // When it returns, nobody writes events any more, but where the kernel has no membarrier().
   Result<void> stop();
 
   // Of whom tracing was switched off by others since start(): the folders of the buffers.

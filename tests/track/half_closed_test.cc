@@ -26,16 +26,11 @@ class HalfClosed : public DeliveryScript {
     exit(14, 0);
   }
   void change(const EventHeader& header, std::int32_t from, std::int32_t to) {
-    InetSockSetState event;
-    event.skaddr = kSocket;
-    event.protocol = kTcp;
-    event.sport = 4000;
-    event.dport = 80;
-    event.saddr_v6 = kHere;
-    event.daddr_v6 = kThere;
-    event.oldstate = from;
-    event.newstate = to;
-    tracker.on(header, event);
+    tracker.on(header, InetSockSetState{kSocket, from, to, kTcp, 4000, 80, kHere, kThere});
+  }
+  // What was received before and is not announced yet was put aside, or freed.
+  void poll_ends(Nanoseconds time, CpuId cpu = 0) {
+    tracker.on(at(time, cpu), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
   }
   void announce(const EventHeader& header) { tracker.on(header, ready(kTcp)); }
   // In its place.
@@ -105,7 +100,7 @@ struct FinInABatch : HalfClosed {
   void come_with_another(std::int32_t to) {
     change(at(90), kTcpFinWait1, kTcpFinWait2);
     come(100, skb(2), 100);  // waits to be read
-    tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+    poll_ends(105);
     stack(110, skb(3), 0);
     stack(111, skb(4), 500);
     change(at(120), kTcpFinWait2, to);
@@ -127,7 +122,7 @@ TEST_F(FinInABatch, may_cross_the_other_one) {
 TEST_F(HalfClosed, what_waited_for_a_task_is_announced_by_it) {
   enter(50);
   stack(100, skb(2), 1000);
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   announce(reader(110));
   copy_and_return(120, skb(2), 1000);
   expect_read(2, 110, 120);
@@ -139,7 +134,7 @@ TEST_F(HalfClosed, several_that_waited_are_announced_with_the_first) {
   enter(50);
   stack(100, skb(2), 1000);
   stack(101, skb(3), 500);
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   announce(reader(110));
   announce(reader(111));
   copy_and_return(120, skb(2), 1500);
@@ -153,7 +148,7 @@ TEST_F(HalfClosed, what_lies_among_doubtful_ones_is_inferred) {
   enter(50);
   stack(100, skb(2), 1000);
   stack(101, skb(3), 500);
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   announce(reader(110));
   exit(111, -EAGAIN);
   come(120, skb(4), 300);
@@ -168,7 +163,7 @@ TEST_F(HalfClosed, what_lies_among_doubtful_ones_is_inferred) {
 // It was on its way when the task locked the socket.
 TEST_F(HalfClosed, what_waits_may_have_been_received_before_the_call) {
   stack(100, skb(2), 1000);
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   enter(106);
   announce(reader(110));
   copy_and_return(120, skb(2), 1000);
@@ -177,7 +172,7 @@ TEST_F(HalfClosed, what_waits_may_have_been_received_before_the_call) {
 
 TEST_F(HalfClosed, what_has_been_received_long_before_the_call_is_anothers) {
   stack(100, skb(2), 1000);
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   enter(10'000'000);
   announce(reader(10'000'010));
   exit(10'000'020, 0);
@@ -191,7 +186,7 @@ TEST_F(HalfClosed, what_was_taken_for_its_own_is_given_back) {
   enter(50);
   stack(100, skb(2), 1000);
   stack(101, skb(3), 500);
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   announce(reader(110));
   TcpProbe event = probe(skb(2), 1000);
   event.skaddr = kOther;
@@ -210,7 +205,7 @@ TEST_F(HalfClosed, what_acknowledges_its_fin_is_not_announced) {
   tracker.on(at(92, kReaderCpu), SoftirqExit{kNetRxSoftirq});
   enter(95);
   stack(100, skb(3), 1000);
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   announce(reader(110));
   copy_and_return(120, skb(3), 1000);
   expect_read(3, 110, 120);
@@ -237,7 +232,7 @@ TEST_F(HalfClosed, the_last_segment_has_data_and_a_fin) {
 
 TEST_F(HalfClosed, what_is_read_without_being_announced_is_before_what_lies_there) {
   stack(100, skb(2), 1000);  // too early
-  tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(105);
   come(110, skb(3), 500);  // another one has come since, by another CPU
   enter(200);
   copy(210, skb(2), 1000);
@@ -301,16 +296,8 @@ TEST_F(HalfClosed, what_a_task_has_announced_is_no_datagram) {
 
 TEST_F(HalfClosed, what_another_connection_was_sent_is_not_its) {
   constexpr SockAddr kOther{0xffff888200001000};
-  InetSockSetState opened;
-  opened.skaddr = kOther;
-  opened.protocol = kTcp;
-  opened.sport = 80;
-  opened.dport = 4001;
-  opened.saddr_v6 = kThere;
-  opened.daddr_v6 = kHere;
-  opened.oldstate = kTcpSynRecv;
-  opened.newstate = kTcpEstablished;
-  tracker.on(at(50), opened);
+  tracker.on(at(50),
+             InetSockSetState{kOther, kTcpSynRecv, kTcpEstablished, kTcp, 80, 4001, kThere, kHere});
   constexpr Pid kSender = 300;
   const auto sender = [](Nanoseconds time) { return at(time, 2, kTask, kSender); };
   SysEnter call;
@@ -452,7 +439,7 @@ struct ResetInATask : HalfClosed {
   Outcome closed_with_a_reset(bool told) {
     enter(50, "sendto");
     receive(100, skb(1), 40);
-    tracker.on(at(105), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+    poll_ends(105);
     TcpReceiveReset reset;
     reset.skaddr = kSocket;
     if (told) tracker.on(reader(110), reset);
@@ -474,7 +461,7 @@ TEST_F(ResetInATask, tells_of_one_change) {
   closed_with_a_reset(true);
   enter(400, "connect");
   receive(410, skb(2), 40, "eth0", kReaderCpu);
-  tracker.on(at(415, kReaderCpu), NapiPoll{NapiAddr{1}, "eth0", 1, 64});
+  poll_ends(415, kReaderCpu);
   change(reader(420), kTcpClose, kTcpSynSent);
   exit(430, -EINPROGRESS);
   tracker.on(at(500), NetDevQueue{{skb(2), 74, "eth0"}});
