@@ -235,21 +235,14 @@ bool Protocol::is_below(const LiveLeg& leg, std::optional<DeviceId> device) {
   return device && stacked_.lies_on(*device, leg.rx.last_device);
 }
 
-// In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits. In a task
-// it is one that waited while the task had locked its socket, and the softirq received others, too.
-LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited) {
+// In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits.
+LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
   const std::optional<DeviceId> device = of(flow).device;
   for (std::size_t i = 0; i < cpu.unmatched.size(); ++i) {
     LiveLeg* leg = cpu.unmatched[i].get();
     if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
-    if (waited ? !came_by(*leg, device) : is_below(*leg, device)) continue;
-    // It was coalesced with another in a backlog, and freed: that one will tell.
-    if (legs_.find(leg->skbaddr).leg != leg) continue;
+    if (is_below(*leg, device) || !leg->owns_address) continue;
     cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
-    if (waited) {
-      take_put_aside(*leg);
-      return leg;
-    }
     leg->rx.waiting = false;
     if (i > 0) {
       leg->infer();
@@ -263,15 +256,20 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, b
 }
 
 // A task works on what has waited for it, received on any CPU, and the event does not name it: the
-// oldest of its flow that has so much data, alone or with those behind it.
-void Protocol::take_waiting(TcpProbe event, Probed& probed) {
+// oldest of its flow that has so much data, alone or with those behind it. It came since the call
+// began (see take_backlogged()), or what is known of that is not all. The address of one that was
+// coalesced with another, and freed, may be a later packet's: that one will tell.
+void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
   const std::optional<DeviceId> device = of(flow).device;
   waiting_.clear();
   each_waiting([&](LiveLeg& leg) {
-    if (may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
+    if (leg.owns_address && may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
   });
   std::stable_sort(waiting_.begin(), waiting_.end(), came_before);
+  std::stable_partition(waiting_.begin(), waiting_.end(), [&](const LiveLeg* leg) {
+    return since && leg->stages[Stage::stack] >= *since - kMaxProtocolTime;
+  });
   for (LiveLeg* leg : waiting_) {
     if (!could_carry(leg->rx.stack_len, event.data_len)) {
       coalesced_behind(*leg, event, probed);
@@ -287,12 +285,16 @@ void Protocol::take_waiting(TcpProbe event, Probed& probed) {
 // The same for a segment without data. That one may be is no reason to think that it is: many are
 // freed without an event. But a socket is locked and released in one call (lock_sock(),
 // release_sock(), net/core/sock.c): it came since then, by the connection's device, and nobody else
-// has its address. The oldest; where the device is not known yet, the only one.
-LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
+// has its address. Where no call is known, it is what this CPU received last. The oldest; where the
+// device is not known yet, the only one.
+LiveLeg* Protocol::take_backlogged(CpuId id, FlowId flow, std::optional<DeviceId> device,
+                                   std::optional<Nanoseconds> since) {
   candidates_.clear();
   each_waiting([&](LiveLeg& leg) {
-    const bool may_be = leg.stages[Stage::stack] >= since && are_headers(leg.rx.stack_len) &&
-                        leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
+    const bool came_since = since ? leg.stages[Stage::stack] >= *since
+                                  : leg.rx.cpu == id && leg.rx.batch == cpu(id).batch;
+    const bool may_be = came_since && are_headers(leg.rx.stack_len) && leg.rx.fragment_of == 0 &&
+                        leg.owns_address && came_by(leg, device);
     if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
@@ -307,26 +309,25 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
                                   std::optional<Nanoseconds> since) {
   Cpu& cpu = this->cpu(header.cpu);
   sees_tcp_probes_ = cpu.has_processed = true;
-  LiveLeg* leg = nullptr;
+  Probed probed{nullptr, {}, 0, event.data_len};
   if (event.skbaddr) {
-    leg = legs_.find(*event.skbaddr).leg;
-    if (leg != nullptr && leg->direction != LegDirection::rx) leg = nullptr;
-    if (leg != nullptr) {
+    LiveLeg* leg = legs_.find(*event.skbaddr).leg;
+    if (leg != nullptr && leg->direction == LegDirection::rx) {
       take(cpu.unmatched, leg);
       leg->rx.waiting = false;
+      probed.leg = leg;
     }
   } else {
     const FlowId flow = track::flow_of(flows_, event);
-    leg = take_fitting(cpu, flow, event.data_len, in_task(header));
-    if (leg == nullptr && event.data_len == 0 && since) {
-      leg = take_backlogged(flow, of(flow).device, *since);
+    if (!in_task(header)) {
+      probed.leg = take_fitting(cpu, flow, event.data_len);
+    } else if (event.data_len > 0) {
+      take_waiting(event, since, probed);
+    } else {
+      probed.leg = take_backlogged(header.cpu, flow, of(flow).device, since);
     }
   }
-  Probed probed{leg, {}, 0, event.data_len};
-  if (leg == nullptr && !event.skbaddr && in_task(header) && event.data_len > 0) {
-    take_waiting(event, probed);
-    leg = probed.leg;
-  }
+  LiveLeg* leg = probed.leg;
   cpu.current[level(header)] = leg;
   cpu.announced[level(header)] = LegRef();
   if (leg == nullptr) return probed;
@@ -537,7 +538,7 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   const std::size_t waiting = cpu.unmatched.size();
   LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
   if (leg == nullptr && since) {
-    leg = take_backlogged(connection.flow, connection.device, *since);
+    leg = take_backlogged(header.cpu, connection.flow, connection.device, since);
   }
   if (leg == nullptr) return nullptr;
   if (waiting > 1 || in_task(header)) leg->infer();

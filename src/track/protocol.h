@@ -178,9 +178,10 @@ class Protocol {
   [[gnu::noinline]] void park(const LegRef& ref);
   [[gnu::noinline]] void let_go(const LegRef& ref);
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
-  [[gnu::noinline]] void take_waiting(TcpProbe event, Probed& probed);
-  [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
-                                             Nanoseconds since);
+  [[gnu::noinline]] void take_waiting(TcpProbe event, std::optional<Nanoseconds> since,
+                                      Probed& probed);
+  [[gnu::noinline]] LiveLeg* take_backlogged(CpuId id, FlowId flow, std::optional<DeviceId> device,
+                                             std::optional<Nanoseconds> since);
   bool may_be_data_of(const HalfClosed& end, const LiveLeg& leg);
   void take_received(Cpu& cpu, const HalfClosed& end);
   bool take_waiting(const HalfClosed& end, Nanoseconds since);
@@ -198,7 +199,7 @@ class Protocol {
       for (const LegRef& ref : cpu.unmatched) consider(ref);
     }
   }
-  LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len, bool waited);
+  LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len);
   bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);
   static bool came_by(const LiveLeg& leg, std::optional<DeviceId> device) {
     return !device || leg.rx.last_device == *device;

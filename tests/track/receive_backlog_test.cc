@@ -90,6 +90,19 @@ TEST_F(ReceiveBacklog, without_a_call_nobody_knows_since_when) {
   EXPECT_NE(outcome(2), Outcome::acked);
 }
 
+TEST_F(ReceiveBacklog, without_a_call_it_is_what_its_cpu_received_last) {
+  acknowledged_in_softirq();
+  softirq(70, 1);
+  receive(71, skb(1), 52, "eth0", 1);
+  receive(72, skb(2), 52, "eth0", 1);
+  softirq_exit(73, 1);
+  acknowledged(task(130));
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::acked);
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
+  EXPECT_NE(outcome(3), Outcome::acked);
+}
+
 TEST_F(ReceiveBacklog, an_interrupt_of_the_task_works_on_what_its_cpu_received) {
   acknowledged_in_softirq();
   enter(100);
@@ -254,6 +267,51 @@ TEST_F(ReceiveBacklog, what_was_coalesced_may_have_lost_its_address) {
   tracker.finish();
   EXPECT_EQ(outcome(2), Outcome::delivered);
   EXPECT_EQ(outcome(3), Outcome::delivered);
+}
+
+// Seen in a guest: the backlog of the task's CPU has done with the first when it receives another.
+TEST_F(ReceiveBacklog, segments_wait_in_their_order) {
+  acknowledged_in_softirq("veth0");
+  enter(100, "read");
+  softirq(110, 1);
+  for (const std::uint64_t i : {1, 2}) tracker.on(at(110 + i, 1), NetifRx{{skb(i), 1500, "veth0"}});
+  for (const std::uint64_t i : {1, 2}) receive(120 + i, skb(i), 1500, "veth0", 1);
+  softirq_exit(130, 1);
+  for (const Nanoseconds time : {140, 150}) acknowledged(task(time), 1448);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 140U);
+  EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), 150U);
+}
+
+// What came before the call is somebody else's, unless nothing else can be meant.
+TEST_F(ReceiveBacklog, segments_have_come_since_the_call_began) {
+  constexpr Nanoseconds kMuchLater = 10'000'000;
+  acknowledged_in_softirq();
+  receive_elsewhere(60, 1, 1500);
+  enter(kMuchLater, "read");
+  receive_elsewhere(kMuchLater + 10, 2, 1500);
+  acknowledged(task(kMuchLater + 20), 1448);
+  acknowledged(task(kMuchLater + 30), 1448);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), kMuchLater + 20);
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), kMuchLater + 30);
+}
+
+// It was coalesced with one that is not known, and freed.
+TEST_F(ReceiveBacklog, what_has_lost_its_address_is_not_the_first_that_a_task_works_on) {
+  acknowledged_in_softirq();
+  enter(100, "read");
+  receive_elsewhere(110, 1, 1500);
+  receive_elsewhere(120, 2, 1500);
+  NetDevQueue sent;
+  sent.skbaddr = skb(1);
+  sent.device = "eth0";
+  sent.len = 66;
+  tracker.on(task(130), sent);
+  acknowledged(task(140), 1448);
+  tracker.finish();
+  EXPECT_FALSE(packets.with_id(2).last.stages.has(Stage::proto));
+  EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), 140U);
 }
 
 TEST_F(ReceiveBacklog, what_is_longer_than_headers_is_no_acknowledgement) {
