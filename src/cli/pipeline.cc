@@ -197,8 +197,9 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   const std::string_view loss = file.option_text(tracedat::OptionId::skbtrail_loss);
   add_unread(loss, trace, facts.counters);
   facts.missed_probes = missed_probes(loss);
-  facts.stopped_early = tracedat::has_line(file.option_text(tracedat::OptionId::skbtrail_recorder),
-                                           "stopped_by trouble");
+  const std::string_view recorder = file.option_text(tracedat::OptionId::skbtrail_recorder);
+  facts.stopped_early = tracedat::has_line(recorder, "stopped_by trouble");
+  facts.switched_off = tracedat::has_line(recorder, tracedat::kSwitchedOff);
   return facts;
 }
 

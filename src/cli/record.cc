@@ -185,7 +185,7 @@ int outcome(const Parsed& parsed, const record::Summary& summary) {
                                                           "recorded until then is in the file"});
   }
   if (summary.command_status.value_or(0) != 0) return *summary.command_status;
-  const bool complete = summary.lost == 0 && summary.missed_probes.empty();
+  const bool complete = summary.lost == 0 && summary.missed_probes.empty() && !summary.switched_off;
   return !complete && parsed.has("strict") ? kEventsLost : kOk;
 }
 

@@ -124,6 +124,7 @@ std::string recorder_lines(const tracefs::Session& session, const Request& reque
                       course.realtime_offset);
   text +=
       fmt::format("cpu_time_ns {}\nstopped_by {}\n", course.reader_cpu_time, name_of(stopped_by));
+  if (course.switched_off) text += fmt::format("{}\n", tracedat::kSwitchedOff);
   return text;
 }
 

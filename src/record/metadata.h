@@ -24,7 +24,8 @@ struct Course {
   Nanoseconds realtime_offset = 0;      // CLOCK_REALTIME - CLOCK_MONOTONIC
   Nanoseconds reader_cpu_time = 0;
   std::vector<tracefs::ProbeMisses> missed_probes;
-  std::string switches;  // of OptionId::skbtrail_switches, at both ends
+  std::string switches;       // of OptionId::skbtrail_switches, at both ends
+  bool switched_off = false;  // tracing was, before the end
 };
 
 // The options of a capture that is not finished: they say so to who reads what a recorder left that

@@ -51,6 +51,7 @@ struct Summary {
   std::vector<tracefs::ProbeMisses> missed_probes;  // those that missed something
   StopReason stopped_by = StopReason::signal;
   std::optional<int> command_status;  // set when the command ended by itself
+  bool switched_off = false;          // tracing was, before the end: the notes say where
   std::vector<std::string> notes;
   std::string trouble;  // not empty: recording ended early; what was recorded is in the file
 };

@@ -41,6 +41,7 @@ void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
   if (facts.stopped_early) {
     out.write("# STOPPED EARLY: the recorder could not go on, as with a full disk\n");
   }
+  if (facts.switched_off) out.print("# SWITCHED OFF: {}\n", kTracingEnded);
   if (!facts.cpus_not_read.empty()) out.print("# NOT READ: {}\n", not_read_cpus(facts));
   if (!facts.missed_probes.empty()) {
     out.print("# MISSED: calls that no kprobe told of: {}\n", missed_calls(facts));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/text_writer.h"
 #include "track/capture_facts.h"
@@ -12,9 +13,13 @@ namespace skbtrail::report {
 // unknown number of events in 1 gap".
 std::string extent_of_loss(const track::CaptureFacts& facts);
 
-// "# lost: nothing", or "# LOST: 12 events in 3 gaps"; then a line when CPUs were not read, one
-// when kprobes missed calls, one for each damage and each event whose format makes no sense, and
-// one when records could not be decoded.
+// What it means that tracing was switched off.
+constexpr std::string_view kTracingEnded =
+    "tracing ended before the recording, by somebody else or by the kernel";
+
+// "# lost: nothing", or "# LOST: 12 events in 3 gaps"; then a line when tracing was switched
+// off, one when CPUs were not read, one when kprobes missed calls, one for each damage and each
+// event whose format makes no sense, and one when records could not be decoded.
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out);
 
 // The same on standard error for outputs that are a line per packet or switch and nothing else:

@@ -40,6 +40,7 @@ json::object capture_json(const track::CaptureFacts& capture) {
           {"gaps_of_unknown_size", capture.gaps_of_unknown_size},
           {"loss_windows", std::move(gaps)},
           {"stopped_early", capture.stopped_early},
+          {"switched_off", capture.switched_off},
           {"lost_per_cpu", std::move(lost_per_cpu)},
           {"missed_probes", std::move(missed_probes)},
           {"file_bytes", capture.file_size},

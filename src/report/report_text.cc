@@ -61,6 +61,7 @@ void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
   if (capture.stopped_early) {
     out.write("  STOPPED   early: the recorder could not go on, as with a full disk\n");
   }
+  if (capture.switched_off) out.print("  OFF       {}\n", kTracingEnded);
   if (!capture.missed_probes.empty()) {
     out.print("  MISSED    calls that no kprobe told of: {}\n", missed_calls(capture));
     out.write("            what they would have told is inferred, or unknown\n");

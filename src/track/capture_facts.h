@@ -61,6 +61,7 @@ struct CaptureFacts {
   std::vector<CpuLossCounters> counters;  // CPUs that lost something
   std::vector<EventCount> missed_probes;  // functions whose probe left out so many calls
   bool stopped_early = false;             // the recorder could not go on: a full disk
+  bool switched_off = false;              // tracing was, before the recorder ended
   std::uint64_t undecodable = 0;          // records shorter than their format
   std::uint64_t further_flows = 0;        // how often one was met that has no FlowId: too many
   std::vector<std::string> damage;
@@ -78,7 +79,7 @@ struct CaptureFacts {
     return counted > lost_in_gaps ? counted : lost_in_gaps;
   }
   bool lossless() const { return lost() == 0 && gap_count == 0; }
-  bool complete() const { return lossless() && missed_probes.empty(); }
+  bool complete() const { return lossless() && missed_probes.empty() && !switched_off; }
   // Whether its events, as far as they were asked for, are not all that happened, or not all could
   // be read.
   bool lacks_anything() const {

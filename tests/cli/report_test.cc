@@ -65,14 +65,18 @@ TEST(ReportOfTwoBuffers, tells_the_loss_of_the_one_it_reads) {
               HasSubstr("LOST      2,222 events"));
 }
 
-// A capture made with --probes, in which kprobes left out calls.
-std::string with_missed_probes(const std::string& lines) {
+std::string with_option(tracedat::OptionId option, const std::string& lines) {
   tracedat::CaptureText text;
   text.cpu_count = 1;
   text.clock = "mono";
-  text.options = {{tracedat::OptionId::skbtrail_loss, lines}};
+  text.options = {{option, lines}};
   const auto layout = tracedat::lay_out(text, {{0, 4096}}, tracedat::FileVersion::v7);
   return layout ? layout->head + PageBuilder(1).data(0, payload(7)).build() : std::string();
+}
+
+// A capture made with --probes, in which kprobes left out calls.
+std::string with_missed_probes(const std::string& lines) {
+  return with_option(tracedat::OptionId::skbtrail_loss, lines);
 }
 
 TEST(MissedProbes, are_told_and_count_as_loss_when_that_is_asked_for) {
@@ -104,6 +108,22 @@ TEST(MissedProbes, what_makes_no_sense_is_left_out) {
   EXPECT_THAT(skbtrail({"report", "--format", "json", file}).out,
               HasSubstr(R"("missed_probes":[])"));
   EXPECT_EQ(skbtrail({"report", "--strict", file}).status, 0);
+}
+
+TEST(SwitchedOff, is_told_and_counts_as_loss_when_that_is_asked_for) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "off.dat";
+  write_file(file, with_option(tracedat::OptionId::skbtrail_recorder,
+                               "stop_ns 7\nstopped_by command\nswitched_off\n"));
+  EXPECT_THAT(skbtrail({"report", file}).out,
+              HasSubstr("  OFF       tracing ended before the recording, by somebody else or"));
+  EXPECT_THAT(skbtrail({"report", "--format", "json", file}).out,
+              HasSubstr(R"("switched_off":true)"));
+  for (const char* verb : {"report", "packets", "netdev-times"}) {
+    EXPECT_EQ(skbtrail({verb, file}).status, 0) << verb;
+    EXPECT_EQ(skbtrail({verb, "--strict", file}).status, 6) << verb;
+  }
+  EXPECT_THAT(skbtrail({"packets", file}).out, HasSubstr("# SWITCHED OFF: tracing ended before"));
 }
 
 // Text of the same length in place of another.

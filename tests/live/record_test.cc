@@ -262,6 +262,17 @@ TEST_F(Record, the_duration_ends_it_and_the_command) {
   EXPECT_TRUE(fs::exists(file_));
 }
 
+TEST_F(Record, tracing_that_somebody_switches_off_is_told_of) {
+  const RunResult result =
+      record({"-e", "irq:*", "--strict"},
+             {"sh", "-c", "echo 0 >" + kInstances.string() + "/skbtrail-$PPID/tracing_on"});
+  EXPECT_EQ(result.status, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("before the end, by somebody else or by the kernel"));
+  EXPECT_EQ(test::run({SKBTRAIL_BINARY, "report", "--strict", file_.string()}).status, 6);
+  EXPECT_THAT(test::run({SKBTRAIL_BINARY, "report", file_.string()}).out,
+              HasSubstr("  OFF       tracing ended before the recording"));
+}
+
 class RecordSignal : public Record, public ::testing::WithParamInterface<int> {};
 
 TEST_P(RecordSignal, ends_it_with_a_whole_file) {

@@ -34,6 +34,7 @@ nothing_lost() {
   equal "$(report .capture.lost_events)" 0 'lost events'
   equal "$(report .capture.gaps)" 0 'gaps'
   equal "$(report '.capture.damage | length')" 0 'damage'
+  equal "$(report .capture.switched_off)" false 'tracing ended before the recording'
   events_agree
 }
 

@@ -342,8 +342,18 @@ start_slow_reader() {
   in_server socat -u -b 900 TCP-LISTEN:5202,defer-accept=5 OPEN:/tmp/received,creat &
   wait_for 5202
 }
-# stream BYTES
-stream() { head -c "$1" /dev/zero | in_client socat -u -b 1400 - "TCP:$server:5202"; }
+# stream BYTES: until the server's end is no more. What is lost last is sent again later than settle()
+# waits for.
+stream() {
+  local i
+  head -c "$1" /dev/zero | in_client socat -u -b 1400 - "TCP:$server:5202"
+  for i in {1..200}; do
+    if [[ ! $(in_server cat /proc/net/tcp) =~ :1452\  ]]; then return 0; fi
+    doze 0.05
+  done
+  echo 'port 5202 is in use' >&2
+  return 1
+}
 
 # requests NUMBER FILE CONNECTIONS [THREADS [NAMESPACE [ADDRESS]]]: as many per thread, not as many as fit into a
 # second: captures are alike.
