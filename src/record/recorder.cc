@@ -182,9 +182,9 @@ class Recording {
 
   // From the return of this function on, no event is recorded and all pages are read.
   Result<void> stop() {
-    // A ring buffer that finds itself inconsistent takes no more events: RB_WARN_ON(),
-    // kernel/trace/ ring_buffer.c. Then tracing_on is 0, too: tracer_tracing_is_on(),
-    // kernel/trace/trace.c, 5.4 to 6.1.
+    // A ring buffer that finds itself inconsistent takes no more events (RB_WARN_ON(),
+    // kernel/trace/ring_buffer.c). Then tracing_on is 0, too (tracer_tracing_is_on(),
+    // kernel/trace/trace.c, 5.4 to 6.1).
     for (const std::filesystem::path& folder : session_->switched_off()) {
       course_.switched_off = summary_.switched_off = true;
       summary_.notes.push_back(

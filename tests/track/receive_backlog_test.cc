@@ -270,17 +270,49 @@ TEST_F(ReceiveBacklog, what_was_coalesced_may_have_lost_its_address) {
 }
 
 // Seen in a guest: the backlog of the task's CPU has done with the first when it receives another.
-TEST_F(ReceiveBacklog, segments_wait_in_their_order) {
-  acknowledged_in_softirq("veth0");
-  enter(100, "read");
-  softirq(110, 1);
-  for (const std::uint64_t i : {1, 2}) tracker.on(at(110 + i, 1), NetifRx{{skb(i), 1500, "veth0"}});
-  for (const std::uint64_t i : {1, 2}) receive(120 + i, skb(i), 1500, "veth0", 1);
-  softirq_exit(130, 1);
+struct TwoInBacklog : ReceiveBacklog {
+  void SetUp() override {
+    acknowledged_in_softirq("veth0");
+    enter(100, "read");
+    softirq(110, 1);
+    for (const std::uint64_t i : {1, 2})
+      tracker.on(at(110 + i, 1), NetifRx{{skb(i), 1500, "veth0"}});
+    for (const std::uint64_t i : {1, 2}) receive(120 + i, skb(i), 1500, "veth0", 1);
+    softirq_exit(130, 1);
+  }
+};
+
+TEST_F(TwoInBacklog, wait_in_their_order) {
   for (const Nanoseconds time : {140, 150}) acknowledged(task(time), 1448);
   tracker.finish();
   EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 140U);
   EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), 150U);
+}
+
+// Were the second taken for it, its bytes would stay in the queue, and all that comes later be read
+// too late.
+TEST_F(TwoInBacklog, the_first_had_come_before_and_is_dropped) {
+  acknowledged(task(140), 1448);
+  KfreeSkb dropped;
+  dropped.skbaddr = skb(1);
+  tracker.on(task(141), dropped);
+  acknowledged(task(150), 1448);
+  softirq(200);
+  for (const std::uint64_t i : {3, 4}) {  // both are coalesced with 2
+    receive(200 + 10 * i, skb(i), 1500, "veth0");
+    acknowledged(at(201 + 10 * i), 1448);
+  }
+  softirq_exit(250);
+  for (const Nanoseconds time : {300, 310, 320}) {
+    tracker.on(task(time), SkbCopyDatagramIovec{skb(2), 1448});
+    tracker.on(task(time + 1), TcpRcvSpaceAdjust{kSocket, 5});
+  }
+  exit(400);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::dropped);
+  EXPECT_EQ(time(packets.with_id(4).last, Stage::copy), 310U);
+  EXPECT_EQ(time(packets.with_id(5).last, Stage::copy), 320U);
+  EXPECT_EQ(packets.with_id(5).last.confidence, Confidence::exact);
 }
 
 // What came before the call is somebody else's, unless nothing else can be meant.
