@@ -1,6 +1,7 @@
 #include "track/protocol.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "track/context.h"
@@ -41,6 +42,11 @@ constexpr std::size_t kMaxUnmatched = 512;
 // when several CPUs receive them, who has to wait may receive the earlier one later.
 bool came_before(const LiveLeg* a, const LiveLeg* b) {
   return a->birth < b->birth;
+}
+
+// Some time passes before it is looked at.
+bool may_have_come_since(const LiveLeg& leg, Nanoseconds time) {
+  return leg.stages[Stage::stack] + kMaxProtocolTime >= time;
 }
 
 }  // namespace
@@ -257,7 +263,7 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
 
 // A task works on what has waited for it, received on any CPU, and the event does not name it: the
 // oldest of its flow that has so much data, alone or with those behind it. It came since the call
-// began (see take_backlogged()), or what is known of that is not all. The address of one that was
+// began (see take_backlogged()), unless nothing that did fits. The address of one that was
 // coalesced with another, and freed, may be a later packet's: that one will tell.
 void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
@@ -266,10 +272,11 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
   each_waiting([&](LiveLeg& leg) {
     if (leg.owns_address && may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
   });
-  std::stable_sort(waiting_.begin(), waiting_.end(), came_before);
-  std::stable_partition(waiting_.begin(), waiting_.end(), [&](const LiveLeg* leg) {
-    return since && leg->stages[Stage::stack] >= *since - kMaxProtocolTime;
-  });
+  const auto turn = [&](const LiveLeg* leg) {
+    return std::tuple(since && !may_have_come_since(*leg, *since), leg->birth, leg->id);
+  };
+  std::sort(waiting_.begin(), waiting_.end(),
+            [&](const LiveLeg* a, const LiveLeg* b) { return turn(a) < turn(b); });
   for (LiveLeg* leg : waiting_) {
     if (!could_carry(leg->rx.stack_len, event.data_len)) {
       coalesced_behind(*leg, event, probed);
@@ -432,7 +439,7 @@ void Protocol::take_received(Cpu& cpu, const HalfClosed& end) {
 bool Protocol::take_waiting(const HalfClosed& end, Nanoseconds since) {
   bool doubtful = false;
   each_waiting([&](LiveLeg& leg) {
-    if (leg.stages[Stage::stack] + kMaxProtocolTime < since || !may_be_data_of(end, leg)) return;
+    if (!may_have_come_since(leg, since) || !may_be_data_of(end, leg)) return;
     candidates_.push_back(&leg);
     doubtful = doubtful || flow_of(leg) != end.flow;
   });
