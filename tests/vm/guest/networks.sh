@@ -337,22 +337,28 @@ tap() {
   return 1
 }
 
+# until_closed PORT: the server has no connection there, whoever listens. What was lost last is sent
+# again, and a reader that is behind closes its end, later than settle() waits for.
+until_closed() {
+  local i pattern
+  printf -v pattern ':%04X [0-9A-F:]+ 0[^A]' "$1"
+  for i in {1..200}; do
+    if [[ ! $(in_server cat /proc/net/tcp) =~ $pattern ]]; then return 0; fi
+    doze 0.05
+  done
+  echo "a connection to port $1 does not end" >&2
+  return 1
+}
+
 # A stream of socat that reads less at once than comes; the first segment with data opens the connection.
 start_slow_reader() {
   in_server socat -u -b 900 TCP-LISTEN:5202,defer-accept=5 OPEN:/tmp/received,creat &
   wait_for 5202
 }
-# stream BYTES: until the server's end is no more. What is lost last is sent again later than settle()
-# waits for.
+# stream BYTES
 stream() {
-  local i
   head -c "$1" /dev/zero | in_client socat -u -b 1400 - "TCP:$server:5202"
-  for i in {1..200}; do
-    if [[ ! $(in_server cat /proc/net/tcp) =~ :1452\  ]]; then return 0; fi
-    doze 0.05
-  done
-  echo 'port 5202 is in use' >&2
-  return 1
+  until_closed 5202
 }
 
 # requests NUMBER FILE CONNECTIONS [THREADS [NAMESPACE [ADDRESS]]]: as many per thread, not as many as fit into a

@@ -21,6 +21,8 @@ traffic() {
     writers+=($!)
   done
   wait "${writers[@]}"
+  until_closed 5202
+  until_closed 5203
 }
 check() {
   nothing_lost

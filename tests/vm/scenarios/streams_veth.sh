@@ -16,6 +16,7 @@ traffic() {
     writers+=($!)
   done
   wait "${writers[@]}"
+  until_closed 5202
 }
 check() {
   nothing_lost
