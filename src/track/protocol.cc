@@ -261,6 +261,23 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
   return nullptr;
 }
 
+// No call is known that could have locked a socket: a thread polls, as threaded NAPI does, and
+// works on what it has received on its CPU.
+LiveLeg* Protocol::take_polled(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
+  const std::optional<DeviceId> device = of(flow).device;
+  const auto fits = [&](const LegRef& ref) {
+    const LiveLeg* leg = ref.get();
+    return leg != nullptr && !leg->rx.control && could_carry(leg->rx.stack_len, data_len) &&
+           came_by(*leg, device) && leg->owns_address;
+  };
+  const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(), fits);
+  if (found == cpu.unmatched.end()) return nullptr;
+  LiveLeg* leg = found->get();
+  cpu.unmatched.erase(found);
+  take_put_aside(*leg);
+  return leg;
+}
+
 // A task works on what has waited for it, received on any CPU, and the event does not name it: the
 // oldest of its flow that has so much data, alone or with those behind it. It came since the call
 // began (see take_backlogged()), unless nothing that did fits. The address of one that was
@@ -292,16 +309,12 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
 // The same for a segment without data. That one may be is no reason to think that it is: many are
 // freed without an event. But a socket is locked and released in one call (lock_sock(),
 // release_sock(), net/core/sock.c): it came since then, by the connection's device, and nobody else
-// has its address. Where no call is known, it is what this CPU received last. The oldest; where the
-// device is not known yet, the only one.
-LiveLeg* Protocol::take_backlogged(CpuId id, FlowId flow, std::optional<DeviceId> device,
-                                   std::optional<Nanoseconds> since) {
+// has its address. The oldest; where the device is not known yet, the only one.
+LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
   candidates_.clear();
   each_waiting([&](LiveLeg& leg) {
-    const bool came_since = since ? leg.stages[Stage::stack] >= *since
-                                  : leg.rx.cpu == id && leg.rx.batch == cpu(id).batch;
-    const bool may_be = came_since && are_headers(leg.rx.stack_len) && leg.rx.fragment_of == 0 &&
-                        leg.owns_address && came_by(leg, device);
+    const bool may_be = leg.stages[Stage::stack] >= since && are_headers(leg.rx.stack_len) &&
+                        leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
     if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
@@ -328,10 +341,13 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
     const FlowId flow = track::flow_of(flows_, event);
     if (!in_task(header)) {
       probed.leg = take_fitting(cpu, flow, event.data_len);
-    } else if (event.data_len > 0) {
+    } else if (!since) {
+      probed.leg = take_polled(cpu, flow, event.data_len);
+    } else if (event.data_len == 0) {
+      probed.leg = take_backlogged(flow, of(flow).device, *since);
+    }
+    if (probed.leg == nullptr && in_task(header) && event.data_len > 0) {
       take_waiting(event, since, probed);
-    } else {
-      probed.leg = take_backlogged(header.cpu, flow, of(flow).device, since);
     }
   }
   LiveLeg* leg = probed.leg;
@@ -545,7 +561,7 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   const std::size_t waiting = cpu.unmatched.size();
   LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
   if (leg == nullptr && since) {
-    leg = take_backlogged(header.cpu, connection.flow, connection.device, since);
+    leg = take_backlogged(connection.flow, connection.device, *since);
   }
   if (leg == nullptr) return nullptr;
   if (waiting > 1 || in_task(header)) leg->infer();

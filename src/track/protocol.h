@@ -180,8 +180,8 @@ class Protocol {
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
   [[gnu::noinline]] void take_waiting(TcpProbe event, std::optional<Nanoseconds> since,
                                       Probed& probed);
-  [[gnu::noinline]] LiveLeg* take_backlogged(CpuId id, FlowId flow, std::optional<DeviceId> device,
-                                             std::optional<Nanoseconds> since);
+  [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
+                                             Nanoseconds since);
   bool may_be_data_of(const HalfClosed& end, const LiveLeg& leg);
   void take_received(Cpu& cpu, const HalfClosed& end);
   bool take_waiting(const HalfClosed& end, Nanoseconds since);
@@ -200,6 +200,7 @@ class Protocol {
     }
   }
   LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len);
+  [[gnu::noinline]] LiveLeg* take_polled(Cpu& cpu, FlowId flow, std::uint32_t data_len);
   bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);
   static bool came_by(const LiveLeg& leg, std::optional<DeviceId> device) {
     return !device || leg.rx.last_device == *device;

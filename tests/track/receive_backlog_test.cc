@@ -103,6 +103,20 @@ TEST_F(ReceiveBacklog, without_a_call_it_is_what_its_cpu_received_last) {
   EXPECT_NE(outcome(3), Outcome::acked);
 }
 
+// As threaded NAPI does it: what waits elsewhere, and came earlier, is another's.
+TEST_F(ReceiveBacklog, without_a_call_data_is_what_its_cpu_received_first) {
+  receive_elsewhere(60, 3, 1500);
+  softirq(70, 1);
+  receive(71, skb(1), 1500, "eth0", 1);
+  receive(72, skb(2), 1500, "eth0", 1);
+  softirq_exit(73, 1);
+  for (const Nanoseconds time : {130, 140, 150}) acknowledged(task(time), 1448);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 130U);
+  EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), 140U);
+  EXPECT_EQ(time(packets.with_id(1).last, Stage::proto), 150U);
+}
+
 TEST_F(ReceiveBacklog, an_interrupt_of_the_task_works_on_what_its_cpu_received) {
   acknowledged_in_softirq();
   enter(100);
