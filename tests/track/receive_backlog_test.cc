@@ -50,6 +50,14 @@ struct ReceiveBacklog : ReceiveScript {
     receive(time + 1, skb(number), len);
     softirq_exit(time + 2);
   }
+  // By the task.
+  void queue(Nanoseconds time, std::uint64_t number) {
+    NetDevQueue event;
+    event.skbaddr = skb(number);
+    event.device = "eth0";
+    event.len = 66;
+    tracker.on(task(time), event);
+  }
   Outcome outcome(std::uint64_t id) const { return packets.with_id(id).last.outcome; }
 
   static constexpr std::array<std::uint8_t, 16> kAddress{2, 0, 80, 0, 10, 0, 0, 1};
@@ -163,13 +171,6 @@ struct TappedBacklog : ReceiveBacklog {
     exit(160);
     tracker.finish();
   }
-  void queue(Nanoseconds time, std::uint64_t number) {
-    NetDevQueue event;
-    event.skbaddr = skb(number);
-    event.device = "eth0";
-    event.len = 66;
-    tracker.on(task(time), event);
-  }
   void start(Nanoseconds time, std::uint64_t number) {
     NetDevStartXmit event;
     event.skbaddr = skb(number);
@@ -270,11 +271,7 @@ TEST_F(ReceiveBacklog, what_was_coalesced_may_have_lost_its_address) {
   enter(100, "read");
   receive_elsewhere(110, 1, 1500);
   receive_elsewhere(120, 2, 1500);
-  NetDevQueue sent;
-  sent.skbaddr = skb(2);
-  sent.device = "eth0";
-  sent.len = 66;
-  tracker.on(task(130), sent);
+  queue(130, 2);
   acknowledged(task(140), 2896);
   tracker.on(task(150), SkbCopyDatagramIovec{skb(1), 2896});
   exit(160);
@@ -349,11 +346,7 @@ TEST_F(ReceiveBacklog, what_has_lost_its_address_is_not_the_first_that_a_task_wo
   enter(100, "read");
   receive_elsewhere(110, 1, 1500);
   receive_elsewhere(120, 2, 1500);
-  NetDevQueue sent;
-  sent.skbaddr = skb(1);
-  sent.device = "eth0";
-  sent.len = 66;
-  tracker.on(task(130), sent);
+  queue(130, 1);
   acknowledged(task(140), 1448);
   tracker.finish();
   EXPECT_FALSE(packets.with_id(2).last.stages.has(Stage::proto));
