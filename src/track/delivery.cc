@@ -178,9 +178,22 @@ void Delivery::queue_segments(const EventHeader& header, Socket& socket,
 }
 
 Socket& Delivery::probed_socket(const TcpProbe& event) {
-  if (!event.skaddr) return socket(event.sock_cookie);
+  if (!event.skaddr) {
+    sees_cookies_ = true;
+    return socket(event.sock_cookie);
+  }
   Socket* known = sockets_.find(*event.skaddr, event.sock_cookie);
   return known != nullptr ? as_known(*known) : socket(Sockets::key(*event.skaddr));
+}
+
+// Before 6.12 tcp_probe tells a socket's cookie, and what its calls tell is its address: where that
+// came first, nothing is known of the cookie's.
+void Delivery::has_address(std::uint64_t cookie, SockAddr sk) {
+  const Socket* its = sockets_.find(cookie);
+  Socket* here = sockets_.find(Sockets::key(sk));
+  if (its == nullptr || here == its) return;
+  if (here != nullptr && Sockets::is_address(here->key)) end_socket(*here);
+  sockets_.find(sk, cookie);
 }
 
 void Delivery::arrives(const EventHeader& header, Socket& socket, LiveLeg& leg,
@@ -238,6 +251,8 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
     }
     Socket& socket = this->socket(leg->rx.socket);
     socket.bytes.announce(*leg, coalesced.size());
+    if (sees_cookies_ && socket.address == 0) [[unlikely]]
+      has_address(socket.key, event.skaddr);
     Answer& answer = cpu(header.cpu).answer[level(header)];
     answer.announced = true;
     if (!socket.bytes.asks_for_answers()) answer = {};
@@ -567,10 +582,12 @@ bool Delivery::was_read_unplaced(const LiveLeg& leg) {
 // What the task copied is read for good. `key`, a socket's, is 0 when no event named it: then the
 // skbs did.
 void Delivery::commit(Task& task, std::uint64_t key) {
+  const Socket* told = key != 0 && sees_cookies_ ? sockets_.find(key) : nullptr;
+  const bool has_cookie = told != nullptr && !Sockets::is_address(told->key);
   for (const PendingCopy& copy : task.copies) {
     // A socket known by its cookie only is better named by the skb.
     std::uint64_t from = copy.socket;
-    if (key != 0 && (from == 0 || Sockets::is_address(from))) from = key;
+    if (key != 0 && (from == 0 || has_cookie || Sockets::is_address(from))) from = key;
     Socket* socket = from == 0 ? nullptr : &this->socket(from);
     // The kernel's own readers take some without an event, such as the headers of NVMe
     // (nvme_tcp_recv_pdu(), drivers/nvme/host/tcp.c, 5.4 to 6.18).
@@ -625,6 +642,7 @@ void Delivery::deliver_read(const Socket& socket, Task& task, const Taking& taki
 
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
   Task& task = this->task(header);
+  if (sees_cookies_) has_address(event.sock_cookie, event.skaddr);
   task.adjusted_socket = sockets_.key_of(event.skaddr, event.sock_cookie);
   openers_.has_cookie(event.skaddr, event.sock_cookie);
   task.adjusted = taking(task, header);

@@ -184,6 +184,7 @@ class Delivery {
     return socket;
   }
   Socket& probed_socket(const TcpProbe& event);
+  [[gnu::noinline]] void has_address(std::uint64_t cookie, SockAddr sk);
   // Of datagrams, that an event of that time is about.
   Socket& socket(std::uint64_t key, Nanoseconds time) {
     Socket* known = sockets_.find(key);
@@ -258,6 +259,7 @@ class Delivery {
   std::vector<LiveLeg*> read_;         // by a copy
   Nanoseconds hears_since_ = 0;        // 0: of nothing yet
   bool sees_ready_ = false;
+  bool sees_cookies_ = false;  // tcp_probe tells no address
   bool sees_calls_ = false;
 };
 

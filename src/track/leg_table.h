@@ -42,6 +42,7 @@ struct RxState {
   std::uint32_t poll = 0;
   std::uint32_t batch = 0;
   CpuId cpu = 0;             // of those
+  Pid poller = 0;            // the task that received it; 0: a softirq did
   std::uint64_t socket = 0;  // key of the socket that holds its bytes
   std::uint32_t data_len = 0;
   Pid woken = 0;  // whom its arrival woke

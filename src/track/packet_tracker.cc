@@ -263,9 +263,18 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     } else if (by_task && may_be_read && delivery_.consumed_by_reader(header, *leg, comm)) {
       if (waited) protocol_.read_early(*leg);
     } else {
+      if (!event.location && may_be_parts(*leg)) leg->infer();
       legs_.close(*leg, Outcome::consumed);
     }
   }
+}
+
+// Where it was consumed tells a fragment, which is a part of another packet, and a packet that is
+// many datagrams, which somebody reads, from what the kernel itself takes. Before 6.3 nothing does.
+bool PacketTracker::may_be_parts(const LiveLeg& leg) {
+  constexpr std::uint32_t kMostIcmp =
+      576;  // of an error (icmp_send(), net/ipv4/icmp.c, 5.4 to 6.18)
+  return leg.rx.stack_len > kMostIcmp || leg.rx.datagrams > 1;
 }
 
 // Of a packet that is sent. What a tap alone was given of those that are received it frees, too.

@@ -73,7 +73,7 @@ std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
 
 void Protocol::batch_ends(Cpu& cpu) {
   for (const LegRef& ref : cpu.unmatched) {
-    if (waits(ref)) was_put_aside(*ref.get());
+    if (waits(ref.get())) was_put_aside(*ref.get());
     park(ref);
   }
   cpu.unmatched.clear();
@@ -118,8 +118,7 @@ void Protocol::forget(LiveLeg& leg) {
   }
 }
 
-bool Protocol::waits(const LegRef& ref) {
-  const LiveLeg* leg = ref.get();
+bool Protocol::waits(const LiveLeg* leg) {
   return leg != nullptr && !leg->rx.control && leg->rx.fragment_of == 0 &&
          !leg->stages.has(Stage::proto);
 }
@@ -127,7 +126,7 @@ bool Protocol::waits(const LegRef& ref) {
 // The oldest that still waits; who has died or gone on is dropped.
 LiveLeg* Protocol::oldest(std::vector<LegRef>& list) {
   std::size_t dead = 0;
-  while (dead < list.size() && !waits(list[dead])) ++dead;
+  while (dead < list.size() && !waits(list[dead].get())) ++dead;
   for (std::size_t i = 0; i < dead; ++i) let_go(list[i]);
   list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dead));
   return list.empty() ? nullptr : list.front().get();
@@ -138,7 +137,7 @@ LiveLeg* Protocol::oldest(std::vector<LegRef>& list) {
 LiveLeg* Protocol::take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device) {
   if (oldest(list) == nullptr) return nullptr;
   const auto found = std::find_if(list.begin(), list.end(), [&](const LegRef& ref) {
-    return waits(ref) && came_by(*ref.get(), device);
+    return waits(ref.get()) && came_by(*ref.get(), device);
   });
   if (found == list.end()) return nullptr;
   LiveLeg* leg = found->get();
@@ -261,20 +260,39 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
   return nullptr;
 }
 
-// No call is known that could have locked a socket: a thread polls, as threaded NAPI does, and
-// works on what it has received on its CPU.
-LiveLeg* Protocol::take_polled(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
+// No call is known that could have locked a socket. A thread polls, as threaded NAPI does, and
+// works on what it has received. Or a worker does its part of what a softirq received, such as to
+// decrypt (cryptd_queue_worker(), crypto/cryptd.c, 5.4 to 6.18: each CPU has its own queue), in the
+// order in which that came.
+template <class Fits>
+LiveLeg* Protocol::take_of_thread(const EventHeader& header, Fits fits) {
+  Cpu& cpu = this->cpu(header.cpu);
+  LiveLeg* first = nullptr;
+  for (const LegRef& ref : cpu.unmatched) {
+    LiveLeg* leg = ref.get();
+    if (leg == nullptr || leg->rx.poller != header.pid || !fits(*leg)) continue;
+    first = leg;
+    break;
+  }
+  if (first == nullptr) {
+    each_waiting([&](LiveLeg& leg) {
+      const bool is_next = leg.rx.cpu == header.cpu && leg.rx.poller == 0 && leg.birth > cpu.worked;
+      if (!is_next || !fits(leg)) return;
+      if (first == nullptr || came_before(&leg, first)) first = &leg;
+    });
+    if (first != nullptr) cpu.worked = first->birth;
+  }
+  if (first != nullptr) take(cpu.unmatched, first);
+  return first;
+}
+
+LiveLeg* Protocol::take_polled(const EventHeader& header, FlowId flow, std::uint32_t data_len) {
   const std::optional<DeviceId> device = of(flow).device;
-  const auto fits = [&](const LegRef& ref) {
-    const LiveLeg* leg = ref.get();
-    return leg != nullptr && !leg->rx.control && could_carry(leg->rx.stack_len, data_len) &&
-           came_by(*leg, device) && leg->owns_address;
-  };
-  const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(), fits);
-  if (found == cpu.unmatched.end()) return nullptr;
-  LiveLeg* leg = found->get();
-  cpu.unmatched.erase(found);
-  take_put_aside(*leg);
+  LiveLeg* leg = take_of_thread(header, [&](const LiveLeg& may_be) {
+    return !may_be.rx.control && could_carry(may_be.rx.stack_len, data_len) &&
+           came_by(may_be, device) && may_be.owns_address;
+  });
+  if (leg != nullptr) take_put_aside(*leg);
   return leg;
 }
 
@@ -336,13 +354,15 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
       take(cpu.unmatched, leg);
       leg->rx.waiting = false;
       probed.leg = leg;
+      if (in_task(header) && leg->rx.cpu == header.cpu)
+        cpu.worked = std::max(cpu.worked, leg->birth);
     }
   } else {
     const FlowId flow = track::flow_of(flows_, event);
     if (!in_task(header)) {
       probed.leg = take_fitting(cpu, flow, event.data_len);
     } else if (!since) {
-      probed.leg = take_polled(cpu, flow, event.data_len);
+      probed.leg = take_polled(header, flow, event.data_len);
     } else if (event.data_len == 0) {
       probed.leg = take_backlogged(flow, of(flow).device, *since);
     }
@@ -438,7 +458,7 @@ Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const H
 
 // In softirq it is the oldest that fits, as in take_fitting().
 void Protocol::take_received(Cpu& cpu, const HalfClosed& end) {
-  const auto fits = [&](LegRef ref) { return waits(ref) && may_be_data_of(end, *ref.get()); };
+  const auto fits = [&](LegRef ref) { return waits(ref.get()) && may_be_data_of(end, *ref.get()); };
   const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(), fits);
   if (found == cpu.unmatched.end()) return;
   LiveLeg* leg = found->get();
@@ -541,12 +561,27 @@ void Protocol::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& ev
   cpu.datagram_socket = Sockets::key(event.skaddr);
 }
 
+// When the SYN was sent that is answered now; 0 where that is not known, or none was.
+Nanoseconds Protocol::syn_sent(const EventHeader& header, const InetSockSetState& event) {
+  if (event.newstate == kTcpSynSent) {
+    if (syns_.size() < kMaxSyns) syns_[event.skaddr] = header.time;
+    return 0;
+  }
+  if (event.oldstate != kTcpSynSent) return 0;
+  const auto found = syns_.find(event.skaddr);
+  if (found == syns_.end()) return 0;
+  const Nanoseconds time = found->second;
+  syns_.erase(found);
+  return time;
+}
+
 // tcp_rcv_state_process() and tcp_rcv_synsent_state_process() free the segment that completed a
 // handshake or acknowledged a FIN without an event (net/ipv4/tcp_input.c, 6.1 to 6.18).
 LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetState& event,
                                  const Connected& connection, std::optional<Nanoseconds> since) {
   Cpu& cpu = this->cpu(header.cpu);
   const bool is_reset = std::exchange(cpu.reset, SockAddr{}) == event.skaddr;
+  const Nanoseconds asked = syn_sent(header, event);
   if (in_task(header) && !is_reset && !comes_of_a_segment(event)) return nullptr;
   if (event.protocol == kProtocolMptcp) return nullptr;  // its subflow's segment, and told of there
   cpu.has_processed = true;
@@ -559,9 +594,17 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   // tcp_fin() and tcp_reset() (net/ipv4/tcp_input.c). Those that wait behind it are others.
   if (event.oldstate == kTcpEstablished && sees_tcp_probes_) return nullptr;
   const std::size_t waiting = cpu.unmatched.size();
-  LiveLeg* leg = take_oldest(cpu.unmatched, connection.device);
-  if (leg == nullptr && since) {
+  LiveLeg* leg = nullptr;
+  if (!in_task(header)) {
+    leg = take_oldest(cpu.unmatched, connection.device);
+  } else if (since) {
     leg = take_backlogged(connection.flow, connection.device, *since);
+    if (leg == nullptr) leg = take_oldest(cpu.unmatched, connection.device);
+  } else {
+    leg = take_of_thread(header, [&](const LiveLeg& may_be) {
+      return waits(&may_be) && came_by(may_be, connection.device) &&
+             may_be.stages[Stage::stack] >= asked;
+    });
   }
   if (leg == nullptr) return nullptr;
   if (waiting > 1 || in_task(header)) leg->infer();
@@ -608,6 +651,7 @@ std::uint64_t Protocol::reassembled(const EventHeader& header, const LiveLeg& fi
 }
 
 void Protocol::on_loss(CpuId id) {
+  syns_.clear();
   Cpu& cpu = this->cpu(id);
   cpu.current[0] = cpu.current[1] = cpu.announced[0] = cpu.announced[1] = LegRef();
   cpu.datagram = LegRef();

@@ -12,6 +12,7 @@
 // announces it behind those it has (__udp_enqueue_schedule_skb(), net/ipv4/udp.c, since 6.18).
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -156,6 +157,7 @@ class Protocol {
     SockAddr reset{};    // the connection that a segment has reset, until its state changes
     bool has_processed = false;  // something, since then
     bool read_early = false;     // the next datagram that is announced
+    Nanoseconds worked = 0;      // threads have done what came up to then
     std::uint32_t batch = 0;
     std::vector<TakenByOrder> taken;  // of this batch
   };
@@ -200,15 +202,19 @@ class Protocol {
     }
   }
   LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len);
-  [[gnu::noinline]] LiveLeg* take_polled(Cpu& cpu, FlowId flow, std::uint32_t data_len);
+  template <class Fits>
+  LiveLeg* take_of_thread(const EventHeader& header, Fits fits);
+  [[gnu::noinline]] LiveLeg* take_polled(const EventHeader& header, FlowId flow,
+                                         std::uint32_t data_len);
   bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);
   static bool came_by(const LiveLeg& leg, std::optional<DeviceId> device) {
     return !device || leg.rx.last_device == *device;
   }
+  Nanoseconds syn_sent(const EventHeader& header, const InetSockSetState& event);
   Ready announced_again(const EventHeader& header);
   [[gnu::noinline]] LiveLeg* take_left_by_another(CpuId id);
   LiveLeg* take_named(std::uint64_t socket);
-  static bool waits(const LegRef& ref);
+  static bool waits(const LiveLeg* leg);
   LiveLeg* oldest(std::vector<LegRef>& list);
   LiveLeg* take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device);
 
@@ -218,6 +224,8 @@ class Protocol {
   Flows& flows_;
   PerCpu<Cpu> cpus_;
   std::vector<Connection> connections_;  // by FlowId
+  static constexpr std::size_t kMaxSyns = 4096;
+  boost::unordered_flat_map<SockAddr, Nanoseconds> syns_;  // that were not answered yet, by whose
   bool sees_tcp_probes_ = false;
   std::deque<LegRef> parked_;  // may lie in a backlog, oldest first
   std::vector<LiveLeg*> candidates_;

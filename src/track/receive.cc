@@ -1,5 +1,7 @@
 #include "track/receive.h"
 
+#include "track/context.h"
+
 namespace skbtrail::track {
 namespace {
 
@@ -221,6 +223,7 @@ LiveLeg& Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   leg->rx.in_backlog = leg->rx.handed_on = false;
   mark(*leg, header, context, device);
   leg->rx.batch = batch;
+  leg->rx.poller = in_task(header) ? header.pid : 0;
   if (!leg->rx.waiting) protocol_.wait(header.cpu, *leg);
   if (hop) {
     ++leg->hops;

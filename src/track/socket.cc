@@ -48,6 +48,7 @@ Socket* Sockets::find_by_cookie(SockAddr sk, std::uint64_t cookie, Socket* gone)
   }
   const auto found = sockets_.find(cookie);
   if (found == sockets_.end()) return nullptr;
+  if (found->second->address != 0) by_address_.erase(found->second->address);
   by_address_[key(sk)] = found->second;
   found->second->address = key(sk);
   return found->second;

@@ -1,5 +1,8 @@
 #include "support/packet_log.h"
 
+#include <fmt/format.h>
+
+#include <deque>
 #include <stdexcept>
 
 #include "cli/pipeline.h"
@@ -29,22 +32,55 @@ class PacketCollector : public track::PacketSink {
   std::vector<LoggedPacket>& packets_;
 };
 
+// The formats of a capture, but for what is absent.
+class PoorerFormats {
+ public:
+  PoorerFormats(const stream::Trace& trace, std::span<const Absent> absent)
+      : formats_(trace.file().formats()) {
+    for (const Absent& one : absent) {
+      const tracedat::FormatText* found = trace.catalog().find(one.event);
+      if (found == nullptr) throw std::runtime_error(fmt::format("no {}", one.event.event));
+      const auto at = static_cast<std::size_t>(found - trace.file().formats().data());
+      hide(formats_[at], one);
+    }
+  }
+  std::span<const tracedat::FormatText> all() const { return formats_; }
+
+ private:
+  // As long as before, under a name that nobody asks for.
+  void hide(tracedat::FormatText& format, const Absent& absent) {
+    const std::string declared = absent.field.empty()
+                                     ? fmt::format("name: {}\n", absent.event.event)
+                                     : fmt::format(" {};", absent.field);
+    std::string& text = texts_.emplace_back(format.text);
+    const std::size_t at = text.find(declared);
+    if (at == std::string::npos) throw std::runtime_error(fmt::format("no{}", declared));
+    text[at + declared.size() - 2] = '_';
+    format.text = text;
+  }
+
+  std::vector<tracedat::FormatText> formats_;
+  std::deque<std::string> texts_;
+};
+
 }  // namespace
 
-PacketLog track_packets(const std::filesystem::path& capture) {
+PacketLog track_packets(const std::filesystem::path& capture, std::span<const Absent> absent) {
   auto trace = stream::Trace::open(capture);
   if (!trace) throw std::runtime_error(trace.error().message);
   PacketLog log;
   log.trace = std::make_unique<stream::Trace>(std::move(*trace));
   const track::Comms comms(log.trace->file().cmdlines());
   const track::SyscallNames calls(log.trace->file().uname());
-  const track::DropReasons reasons = cli::drop_reasons(log.trace->catalog());
+  const PoorerFormats formats(*log.trace, absent);
+  const stream::EventCatalog catalog(formats.all());
+  const track::DropReasons reasons = cli::drop_reasons(catalog);
   Symbols symbols(log.trace->file().kallsyms());
   track::Flows flows;
   PacketCollector collector(log.packets);
   track::PacketTracker tracker(*log.devices, comms, calls, reasons, symbols, flows, collector,
-                               cli::packet_events(log.trace->catalog()));
-  stream::Dispatcher dispatcher(log.trace->catalog());
+                               cli::packet_events(catalog));
+  stream::Dispatcher dispatcher(catalog);
   tracker.subscribe(dispatcher);
   track::CaptureFacts facts = cli::start_facts(*log.trace);
   cli::run_events(*log.trace, {&dispatcher}, facts);

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stream/trace.h"
@@ -34,7 +36,14 @@ struct PacketLog {
   std::string device(const track::Leg& leg) const { return std::string(devices->name(leg.device)); }
 };
 
-// Throws when the capture cannot be read.
-PacketLog track_packets(const std::filesystem::path& capture);
+// What an older kernel does not tell: an event, or one field of it.
+struct Absent {
+  EventName event;
+  std::string_view field;  // empty: all of it
+};
+
+// As if its kernel had not told what is absent. Throws when the capture cannot be read, or does not
+// have that.
+PacketLog track_packets(const std::filesystem::path& capture, std::span<const Absent> absent = {});
 
 }  // namespace skbtrail::test
