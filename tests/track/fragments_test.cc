@@ -42,6 +42,23 @@ TEST_F(Fragments, fragments_are_one_packet_with_the_last_of_them) {
   EXPECT_EQ(leg(6).outcome, Outcome::unknown) << "after the last one";
 }
 
+// Before 6.3 it is not told where. An error of ICMP has 576 bytes at most.
+TEST_F(Fragments, what_is_consumed_somewhere_may_be_one) {
+  softirq(100);
+  receive(101, skb(1), 1500);
+  tracker.on(at(102), ConsumeSkb{skb(1)});
+  receive(111, skb(2), 576);
+  tracker.on(at(112), ConsumeSkb{skb(2)});
+  receive(121, skb(3), 1500);
+  tracker.on(at(122), ConsumeSkb{skb(3), 0xffffffff81000010});
+  softirq_exit(130);
+  ASSERT_EQ(finished().size(), 3U);
+  for (const track::Leg& leg : finished()) EXPECT_EQ(leg.outcome, Outcome::consumed);
+  EXPECT_EQ(packets.with_id(1).first.confidence, Confidence::inferred);
+  EXPECT_EQ(packets.with_id(2).first.confidence, Confidence::exact);
+  EXPECT_EQ(packets.with_id(3).first.confidence, Confidence::exact);
+}
+
 TEST_F(Fragments, fragments_may_come_in_several_polls) {
   softirq(100);
   receive(101, skb(1), 1500);

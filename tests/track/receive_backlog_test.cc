@@ -125,6 +125,94 @@ TEST_F(ReceiveBacklog, without_a_call_data_is_what_its_cpu_received_first) {
   EXPECT_EQ(time(packets.with_id(1).last, Stage::proto), 150U);
 }
 
+// IPsec's packets are decrypted, and given to TCP, by a worker on the CPU that received them.
+struct DecryptedByAWorker : ReceiveBacklog {
+  static EventHeader worker(Nanoseconds time) { return at(time, 1, kTask, 55); }
+  void receive_here(Nanoseconds time, std::uint64_t number, std::uint32_t len = 1500) {
+    softirq(time, 1);
+    receive(time + 1, skb(number), len, "eth0", 1);
+    softirq_exit(time + 2, 1);
+  }
+  Nanoseconds processed(std::uint64_t id) const {
+    return time(packets.with_id(id).last, Stage::proto);
+  }
+};
+
+TEST_F(DecryptedByAWorker, come_in_the_order_in_which_they_were_received) {
+  for (const std::uint64_t i : {1, 2, 3}) receive_here(50 + 10 * i, i);
+  for (const Nanoseconds time : {130, 140, 150}) acknowledged(worker(time), 1448);
+  tracker.finish();
+  EXPECT_EQ(processed(1), 130U);
+  EXPECT_EQ(processed(2), 140U);
+  EXPECT_EQ(processed(3), 150U);
+}
+
+// As what waits for a call does.
+TEST_F(DecryptedByAWorker, change_the_state_in_that_order_too) {
+  acknowledged_in_softirq();
+  enter(60);
+  for (const std::uint64_t i : {1, 2}) receive_here(60 + 10 * i, i, 52);
+  change(task(130), kTcpFinWait1, kTcpFinWait2);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::consumed);
+  EXPECT_EQ(outcome(3), Outcome::open);
+}
+
+TEST_F(DecryptedByAWorker, are_not_those_of_another_cpu) {
+  receive_elsewhere(60, 1, 1500);
+  receive_here(70, 2);
+  acknowledged(worker(130), 1448);
+  tracker.finish();
+  EXPECT_EQ(processed(2), 130U);
+}
+
+TEST_F(DecryptedByAWorker, are_behind_what_it_has_worked_on) {
+  receive_here(60, 1, 52);
+  receive_here(70, 2);
+  acknowledged(worker(130), 1448);
+  change(worker(140), kTcpLastAck, kTcpClose);
+  receive_here(150, 3, 52);
+  change(worker(160), kTcpFinWait1, kTcpFinWait2);
+  tracker.finish();
+  EXPECT_EQ(outcome(1), Outcome::open);
+  EXPECT_EQ(outcome(3), Outcome::consumed);
+}
+
+// Nor does one that a probe has named leave what came before it to the worker.
+TEST_F(DecryptedByAWorker, are_behind_what_an_event_has_named) {
+  receive_here(60, 1, 52);
+  receive_here(70, 2);
+  TcpProbe named;
+  named.skbaddr = skb(2);
+  named.skaddr = kSocket;
+  named.data_len = 1448;
+  tracker.on(worker(130), named);
+  change(worker(140), kTcpLastAck, kTcpClose);
+  tracker.finish();
+  EXPECT_EQ(outcome(1), Outcome::open);
+}
+
+// MPTCP opens a subflow in a worker (mptcp_worker(), net/mptcp/protocol.c).
+TEST_F(DecryptedByAWorker, answer_a_syn_behind_it) {
+  receive_here(60, 1, 52);
+  change(worker(100), kTcpClose, kTcpSynSent);
+  receive_here(110, 2, 60);
+  change(worker(120), kTcpSynSent, kTcpEstablished);
+  tracker.finish();
+  EXPECT_EQ(outcome(1), Outcome::open);
+  EXPECT_EQ(outcome(2), Outcome::consumed);
+}
+
+// The thread of threaded NAPI, on a CPU whose softirqs receive, too.
+TEST_F(DecryptedByAWorker, are_left_by_a_thread_that_has_received_others) {
+  const auto thread = [](Nanoseconds time) { return at(time, 1, kTask, 33); };
+  receive_here(60, 1);
+  tracker.on(thread(70), NetifReceiveSkb{{skb(2), 1500, "eth0"}});
+  acknowledged(thread(80), 1448);
+  tracker.finish();
+  EXPECT_EQ(processed(2), 80U);
+}
+
 TEST_F(ReceiveBacklog, an_interrupt_of_the_task_works_on_what_its_cpu_received) {
   acknowledged_in_softirq();
   enter(100);

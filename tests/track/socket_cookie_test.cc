@@ -146,6 +146,55 @@ TEST(Sockets, an_address_is_nobodys_between_two) {
   EXPECT_EQ(sockets.find(track::Sockets::key(address)), nullptr);
 }
 
+// From 6.3 to 6.11 the calls tell the address, and so does sk_data_ready, right behind tcp_probe.
+struct SocketsByCalls : SocketsByCookie {
+  void look(Nanoseconds time) {
+    enter(time);
+    recv_length(time + 1, -EAGAIN);
+    exit(time + 2, -EAGAIN);
+  }
+  void arrive_and_announce(Nanoseconds time, SkbAddr address) {
+    arrive_by_cookie(time, address, 5);
+    tracker.on(at(time + 2), ready(kTcp));
+  }
+  // What was copied in the queue no event names (tcp_collapse()).
+  void read_collapsed(Nanoseconds time, std::int32_t len) {
+    DeliveryScript::read(time, skb(9), len);
+  }
+};
+
+TEST_F(SocketsByCalls, are_one_by_what_announces_them) {
+  look(50);
+  for (const std::uint64_t i : {1, 2, 3}) arrive_and_announce(100 * i, skb(i));
+  DeliveryScript::read(400, skb(1), 100);
+  read_collapsed(500, 200);
+  tracker.finish();
+  for (const std::uint64_t i : {2, 3}) EXPECT_EQ(time(leg(i), Stage::copy), 510U);
+}
+
+TEST_F(SocketsByCalls, are_one_by_what_copies_of_them) {
+  look(50);
+  for (const std::uint64_t i : {1, 2, 3}) arrive_by_cookie(100 * i, skb(i), 5);
+  read(400, skb(1), 5);
+  read_collapsed(500, 200);
+  tracker.finish();
+  EXPECT_EQ(time(leg(1), Stage::copy), 401U);
+  for (const std::uint64_t i : {2, 3}) EXPECT_EQ(time(leg(i), Stage::copy), 510U);
+}
+
+// What is announced without a probe of its own, such as a listener, is another socket.
+TEST_F(SocketsByCalls, keep_the_address_that_they_were_told_by_first) {
+  arrive_and_announce(100, skb(1));
+  arrive_by_cookie(200, skb(2), 5);
+  SkDataReady listener = ready(kTcp);
+  listener.skaddr = kOther;
+  tracker.on(at(203), listener);
+  DeliveryScript::read(400, skb(1), 100);
+  read_collapsed(500, 100);
+  tracker.finish();
+  EXPECT_EQ(time(leg(2), Stage::copy), 510U);
+}
+
 // Of two connections at once. skb(1) is coalesced with skb(9) of the first; then its address is
 // that of an skb of the second one, with which skb(4) is coalesced.
 struct CoalescedByCookie : SocketsByCookie {

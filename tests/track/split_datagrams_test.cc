@@ -499,6 +499,18 @@ TEST_F(SplitInABatch, are_a_guess_where_nothing_tells_how_many) {
   EXPECT_EQ(leg(4).confidence, Confidence::inferred);
 }
 
+// Before 6.3 consume_skb does not tell where.
+TEST_F(SplitInABatch, are_perhaps_what_is_consumed_somewhere) {
+  tracker.on(at(93), NapiGroReceiveEntry{gro(4, 428, 200)});
+  receive(100, 2, 128);
+  receive(101, 4, 428);
+  for (const std::uint64_t i : {2, 4}) tracker.on(at(103 + i), ConsumeSkb{skb(i)});
+  tracker.finish();
+  for (const std::uint64_t i : {2, 4}) EXPECT_EQ(leg(i).outcome, Outcome::consumed);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+  EXPECT_EQ(leg(4).confidence, Confidence::inferred);
+}
+
 TEST(DatagramsOfAnEvent, are_told_by_its_length) {
   NetDevRxEvent event;
   const auto number = [&](std::uint16_t protocol, std::uint32_t len, std::uint16_t gso_size) {
