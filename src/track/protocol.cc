@@ -276,7 +276,8 @@ LiveLeg* Protocol::take_of_thread(const EventHeader& header, Fits fits) {
   }
   if (first == nullptr) {
     each_waiting([&](LiveLeg& leg) {
-      const bool is_next = leg.rx.cpu == header.cpu && leg.rx.poller == 0 && leg.birth > cpu.worked;
+      const bool is_next =
+          leg.rx.cpu == header.cpu && leg.rx.poller != header.pid && leg.birth > cpu.worked;
       if (!is_next || !fits(leg)) return;
       if (first == nullptr || came_before(&leg, first)) first = &leg;
     });

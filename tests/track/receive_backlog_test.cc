@@ -131,7 +131,8 @@ struct DecryptedByAWorker : ReceiveBacklog {
   void receive_here(Nanoseconds time, std::uint64_t number, std::uint32_t len = 1500) {
     softirq(time, 1);
     receive(time + 1, skb(number), len, "eth0", 1);
-    softirq_exit(time + 2, 1);
+    poll(time + 2, "eth0", 1);
+    softirq_exit(time + 3, 1);
   }
   Nanoseconds processed(std::uint64_t id) const {
     return time(packets.with_id(id).last, Stage::proto);
@@ -209,8 +210,12 @@ TEST_F(DecryptedByAWorker, are_left_by_a_thread_that_has_received_others) {
   receive_here(60, 1);
   tracker.on(thread(70), NetifReceiveSkb{{skb(2), 1500, "eth0"}});
   acknowledged(thread(80), 1448);
+  tracker.on(thread(90), NetifReceiveSkb{{skb(3), 1500, "eth0"}});
+  for (const Nanoseconds time : {100, 110}) acknowledged(worker(time), 1448);
   tracker.finish();
   EXPECT_EQ(processed(2), 80U);
+  EXPECT_EQ(processed(1), 100U);
+  EXPECT_EQ(processed(3), 110U) << "whoever has received it";
 }
 
 TEST_F(ReceiveBacklog, an_interrupt_of_the_task_works_on_what_its_cpu_received) {

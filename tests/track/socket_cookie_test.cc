@@ -136,6 +136,15 @@ TEST(Sockets, who_had_an_address_before_does_not_take_it_along) {
   EXPECT_EQ(sockets.find(track::Sockets::key(address)), &second);
 }
 
+TEST(Sockets, who_has_another_address_now_is_not_found_by_the_one_before) {
+  constexpr SockAddr before{0xffff888200000800}, now{0xffff888200001000};
+  track::Sockets sockets;
+  track::Socket& socket = sockets.make(5);
+  ASSERT_EQ(sockets.find(before, 5), &socket);
+  ASSERT_EQ(sockets.find(now, 5), &socket);
+  EXPECT_EQ(sockets.find(track::Sockets::key(before)), nullptr);
+}
+
 // Nor is one that is not known yet found by it as the other.
 TEST(Sockets, an_address_is_nobodys_between_two) {
   constexpr SockAddr address{0xffff888200000800};
