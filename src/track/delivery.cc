@@ -160,13 +160,13 @@ void Delivery::received_unprobed(const EventHeader& header, SockAddr sk,
                                  const Protocol::Probed& probed) {
   Socket& socket = this->socket(Sockets::key(sk));
   origins_.works_on(header.cpu, in_task(header) ? kNoFlow : socket.flow);
-  socket.doubtful = socket.doubtful || probed.doubtful;
   queue_segments(header, socket, probed);
 }
 
 void Delivery::queue_segments(const EventHeader& header, Socket& socket,
                               const Protocol::Probed& probed) {
   Cpu& cpu = this->cpu(header.cpu);
+  socket.doubtful = socket.doubtful || probed.doubtful;
   cpu.answer[level(header)] = {socket.key};
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;

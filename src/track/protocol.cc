@@ -181,13 +181,10 @@ bool Protocol::may_be_of(const LiveLeg& leg, FlowId flow) {
 }
 
 // Problem: the event has more data than the packet `first` can carry; whose? Those that came right
-// behind it, wait, and can be of its flow, as many as make the sum: all segments of a flow have
-// headers of the same length, of whole words (ihl, doff) where IPsec has not padded them. Where
-// more than one number of packets does, headers as long as before. The event's 16 bits may have no
-// room for the sum (whole_data_len()): two segments of 64 KiB over lo seem to be one that lacks 53
-// bytes, which is not of whole words. Uncertain where other flows wait too and nothing tells whose
-// is whose.
-void Protocol::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed) {
+// behind it, wait, and can be of its flow, as many as make the sum. Where all that came do not,
+// such as when one of another flow lies between, those that its own CPU received may: only few
+// networks have a flow received by several.
+void Protocol::coalesced_behind(const LiveLeg& first, const TcpProbe& event, Probed& probed) {
   candidates_.clear();
   const FlowId flow = track::flow_of(flows_, event);
   each_waiting([&](LiveLeg& leg) {
@@ -196,6 +193,24 @@ void Protocol::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
     if (behind && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
+  std::size_t behind = make_the_sum(first, event, flow, probed);
+  if (behind == 0) {
+    const auto elsewhere = [&](const LiveLeg* leg) { return leg->rx.cpu != first.rx.cpu; };
+    if (std::erase_if(candidates_, elsewhere) > 0)
+      behind = make_the_sum(first, event, flow, probed);
+  }
+  probed.coalesced = std::span(candidates_).first(behind);
+  for (LiveLeg* leg : probed.coalesced) take_put_aside(*leg);
+}
+
+// How many of the candidates: all segments of a flow have headers of the same length, of whole
+// words (ihl, doff) where IPsec has not padded them. Where more than one number of packets makes
+// the sum, headers as long as before. The event's 16 bits may have no room for it
+// (whole_data_len()): two segments of 64 KiB over lo seem to be one that lacks 53 bytes, which is
+// not of whole words. Uncertain where other flows wait too and nothing tells whose is whose. 0: no
+// number does.
+std::size_t Protocol::make_the_sum(const LiveLeg& first, const TcpProbe& event, FlowId flow,
+                                   Probed& probed) {
   // The better the answer, the higher.
   const auto rank = [known = of(flow).headers](std::uint32_t headers) {
     return headers == known ? 3 : are_words(headers) ? 2 : 1;
@@ -228,8 +243,7 @@ void Protocol::coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& pr
     probed.data_len = static_cast<std::uint32_t>(event.data_len + lacking);
   }
   if (of_words == 1 && flow != kNoFlow) of(flow).headers = probed.headers;
-  probed.coalesced = std::span(candidates_).first(behind);
-  for (LiveLeg* leg : probed.coalesced) take_put_aside(*leg);
+  return behind;
 }
 
 // ------------------------------------------------------------------------------ its events
@@ -379,6 +393,14 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
     probed.data_len = whole_data_len(leg->rx.stack_len, event.data_len);
     const bool may_have_more = in_task(header) && !are_one(leg->rx.stack_len, probed.data_len);
     if (may_have_more) coalesced_behind(*leg, event, probed);
+    // With whom is not known, but how much they have: where the queue is goes on to be known.
+    const bool has_others = probed.coalesced.empty() && may_have_more &&
+                            !could_carry(leg->rx.stack_len, event.data_len);
+    if (has_others) {
+      leg->infer();
+      probed.doubtful = true;
+      if (leg->rx.stack_len > probed.data_len) probed.data_len += kDataLenWraps;
+    }
   }
   // The first may be a pure ACK: then it is the data behind it that makes the socket ready.
   if (!probed.coalesced.empty() && leg->rx.stack_len == probed.headers) {

@@ -50,7 +50,7 @@ class Protocol {
     std::span<LiveLeg* const> coalesced;
     std::uint32_t headers = 0;   // bytes of each of their lengths that are no data
     std::uint32_t data_len = 0;  // the event's, with the bits that it had no room for
-    bool doubtful = false;       // some of them may be another connection's
+    bool doubtful = false;       // some of it may be another connection's, or other packets'
   };
   // `since`: when the task's call began, where it is a task that works on the segment.
   Probed probed(const EventHeader& header, const TcpProbe& event,
@@ -179,7 +179,10 @@ class Protocol {
   void was_put_aside(const LiveLeg& leg);
   [[gnu::noinline]] void park(const LegRef& ref);
   [[gnu::noinline]] void let_go(const LegRef& ref);
-  [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, TcpProbe event, Probed& probed);
+  [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, const TcpProbe& event,
+                                          Probed& probed);
+  std::size_t make_the_sum(const LiveLeg& first, const TcpProbe& event, FlowId flow,
+                           Probed& probed);
   [[gnu::noinline]] void take_waiting(TcpProbe event, std::optional<Nanoseconds> since,
                                       Probed& probed);
   [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
