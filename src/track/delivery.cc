@@ -448,6 +448,7 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
   if (event.len <= 0) return;
   Task& task = this->task(header);
   task.woken_early_at = 0;  // it went on without sleeping
+  if (leg != nullptr) leg->rx.copied = true;
   const std::uint64_t socket =
       leg == nullptr ? reads_.socket_of_read(event.skbaddr) : leg->rx.socket;
   task.copies.push_back(

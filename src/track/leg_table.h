@@ -29,6 +29,7 @@ struct RxState {
   bool has_data = false;   // a socket has taken bytes of it
   bool acked = false;      // it has none, so far: that it is dropped would be told
   bool ready = false;      // sk_data_ready was seen for it: its socket can be read
+  bool copied = false;     // by a task, which may free it, or leave that to a softirq
   bool delivered = false;  // its last byte was copied; waits for the call to return
   bool queued = false;   // lies in its socket's queue: its address may be reused before it is read
   bool waiting = false;  // for its protocol event: if it has data, its address may be reused before

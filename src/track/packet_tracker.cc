@@ -258,7 +258,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     // TCP frees what is read from it without an event (tcp_recvmsg_locked(), net/ipv4/tcp.c, 5.4
     // to 6.18).
     const bool may_be_read = place == FreePlace::datagram || leg->flow == kNoFlow;
-    if (!by_task && leg->rx.queued) {
+    if (!by_task && (leg->rx.queued || leg->rx.copied)) {
       legs_.release_address(*leg);
     } else if (by_task && may_be_read && delivery_.consumed_by_reader(header, *leg, comm)) {
       if (waited) protocol_.read_early(*leg);

@@ -475,6 +475,21 @@ TEST_F(ResetInATask, tells_nothing_behind_a_gap) {
   EXPECT_EQ(closed_with_a_reset(false), Outcome::unknown);
 }
 
+// Before 6.3 nothing announces it, and a softirq frees what the task has copied (since 5.19:
+// skb_attempt_defer_free(), net/core/skbuff.c) before that returns.
+TEST_F(HalfClosed, what_comes_is_read_where_nothing_announces_it) {
+  stack(100, skb(2), 454);
+  poll_ends(110);
+  enter(200, "read");
+  copy(210, skb(2), 454);
+  tracker.on(at(215), ConsumeSkb{skb(2)});
+  exit(220, 454);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::delivered);
+  EXPECT_EQ(time(leg(2), Stage::copy), 210U);
+  EXPECT_EQ(time(leg(2), Stage::ret), 220U);
+}
+
 TEST(HeadersBehindSyn, follow_from_its_options) {
   using track::headers_behind_syn;
   EXPECT_EQ(headers_behind_syn(20 + 40, true), 52U);  // all
