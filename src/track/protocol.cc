@@ -346,7 +346,7 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
 LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
   candidates_.clear();
   each_waiting([&](LiveLeg& leg) {
-    const bool may_be = leg.stages[Stage::stack] >= since && are_headers(leg.rx.stack_len) &&
+    const bool may_be = leg.stages[Stage::stack] >= since && has_no_data(leg.rx.stack_len) &&
                         leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
     if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });

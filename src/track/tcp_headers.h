@@ -15,6 +15,10 @@ inline bool are_headers(std::uint64_t bytes) {
 inline bool are_words(std::uint64_t headers) {
   return headers % 4 == 0;
 }
+// A segment of that length may be headers alone; what IPsec adds is of whole words, too.
+inline bool has_no_data(std::uint32_t received_len) {
+  return are_headers(received_len) && are_words(received_len);
+}
 
 // What a tcp_probe of an skb of that length counted: the event keeps 16 bits of it.
 constexpr std::uint32_t kDataLenWraps = 1U << 16;
