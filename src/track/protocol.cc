@@ -314,7 +314,8 @@ LiveLeg* Protocol::take_polled(const EventHeader& header, FlowId flow, std::uint
 // A task works on what has waited for it, received on any CPU, and the event does not name it: the
 // oldest of its flow that has so much data, alone or with those behind it. It came since the call
 // began (see take_backlogged()), unless nothing that did fits. The address of one that was
-// coalesced with another, and freed, may be a later packet's: that one will tell.
+// coalesced with another, and freed, may be a later packet's: that one will tell. No data at all is
+// 64 KiB, perhaps: for that it takes several.
 void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
   const std::optional<DeviceId> device = of(flow).device;
@@ -328,7 +329,8 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
   std::sort(waiting_.begin(), waiting_.end(),
             [&](const LiveLeg* a, const LiveLeg* b) { return turn(a) < turn(b); });
   for (LiveLeg* leg : waiting_) {
-    if (!could_carry(leg->rx.stack_len, event.data_len)) {
+    if (event.data_len == 0 && (!since || !may_have_come_since(*leg, *since))) return;
+    if (event.data_len == 0 || !could_carry(leg->rx.stack_len, event.data_len)) {
       coalesced_behind(*leg, event, probed);
       if (probed.coalesced.empty()) continue;
     }
@@ -381,9 +383,7 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
     } else if (event.data_len == 0) {
       probed.leg = take_backlogged(flow, of(flow).device, *since);
     }
-    if (probed.leg == nullptr && in_task(header) && event.data_len > 0) {
-      take_waiting(event, since, probed);
-    }
+    if (probed.leg == nullptr && in_task(header)) take_waiting(event, since, probed);
   }
   LiveLeg* leg = probed.leg;
   cpu.current[level(header)] = leg;

@@ -413,6 +413,36 @@ TEST_F(LargeBacklog, has_what_one_of_another_flow_lies_between) {
   EXPECT_EQ(outcome(2), Outcome::open);
 }
 
+// Before 6.12 the event does not name the first either.
+TEST_F(LargeBacklog, of_64_kib_has_no_length) {
+  for (const bool named : {true, false}) {
+    const std::uint64_t first = named ? 1 : 3, second = first + 1;
+    const Nanoseconds start = named ? 100 : 300;
+    enter(start, "readv");
+    receive(start + 1, skb(first), 48180, "lo", 1);
+    receive(start + 2, skb(second), 17460, "lo", 1);
+    named ? acknowledged_by_name(start + 10, 0, first) : acknowledged(task(start + 10));
+    exit(start + 20);
+    read(start + 100, first, 48128);
+    read(start + 110, first, 17408);
+  }
+  tracker.finish();
+  for (const std::uint64_t id : {1, 3}) EXPECT_EQ(copied(id), id == 1 ? 201U : 401U);
+  for (const std::uint64_t id : {2, 4}) EXPECT_EQ(copied(id), id == 2 ? 211U : 411U);
+}
+
+// Nothing is so long alone, and what came before the call was not waiting for it.
+TEST_F(LargeBacklog, of_nothing_is_an_acknowledgement) {
+  receive(50, skb(1), 48180, "lo", 1);
+  receive(51, skb(2), 17460, "lo", 1);
+  enter(2'000'100, "readv");
+  acknowledged(task(2'000'110));
+  exit(2'000'120);
+  tracker.finish();
+  for (const std::uint64_t id : {1, 2})
+    EXPECT_FALSE(packets.with_id(id).last.stages.has(Stage::proto));
+}
+
 TEST_F(LargeBacklog, keeps_its_length_where_nobody_knows_of_what) {
   enter(100, "readv");
   receive(110, skb(1), 47668, "lo", 1);
