@@ -272,8 +272,8 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
 // Where it was consumed tells a fragment, which is a part of another packet, and a packet that is
 // many datagrams, which somebody reads, from what the kernel itself takes. Before 6.3 nothing does.
 bool PacketTracker::may_be_parts(const LiveLeg& leg) {
-  constexpr std::uint32_t kMostIcmp =
-      576;  // of an error (icmp_send(), net/ipv4/icmp.c, 5.4 to 6.18)
+  // Of an error (icmp_send(), net/ipv4/icmp.c, 5.4 to 6.18).
+  constexpr std::uint32_t kMostIcmp = 576;
   return leg.rx.stack_len > kMostIcmp || leg.rx.datagrams > 1;
 }
 

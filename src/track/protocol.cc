@@ -38,6 +38,10 @@ constexpr Nanoseconds kMaxProtocolTime = 1'000'000;
 // More than a NAPI poll can put into a list (gro_normal_one(): 8; a poll's budget: 64 to 300).
 constexpr std::size_t kMaxUnmatched = 512;
 
+// Each looks at all that wait. Who is coalesced waits for a call, and came since that began: few
+// did.
+constexpr std::size_t kMaxSums = 64;
+
 // Which came first? A flow's packets come to this machine in their order, one behind the other;
 // when several CPUs receive them, who has to wait may receive the earlier one later.
 bool came_before(const LiveLeg* a, const LiveLeg* b) {
@@ -328,9 +332,11 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
   };
   std::sort(waiting_.begin(), waiting_.end(),
             [&](const LiveLeg* a, const LiveLeg* b) { return turn(a) < turn(b); });
+  std::size_t sums = 0;
   for (LiveLeg* leg : waiting_) {
     if (event.data_len == 0 && (!since || !may_have_come_since(*leg, *since))) return;
     if (event.data_len == 0 || !could_carry(leg->rx.stack_len, event.data_len)) {
+      if (++sums > kMaxSums) continue;
       coalesced_behind(*leg, event, probed);
       if (probed.coalesced.empty()) continue;
     }
