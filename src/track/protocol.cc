@@ -185,9 +185,9 @@ bool Protocol::may_be_of(const LiveLeg& leg, FlowId flow) {
 }
 
 // Problem: the event has more data than the packet `first` can carry; whose? Those that came right
-// behind it, wait, and can be of its flow, as many as make the sum. Where all that came do not,
-// such as when one of another flow lies between, those that its own CPU received may: only few
-// networks have a flow received by several.
+// behind it, wait, and can be of its flow, as many as make the sum. Where they do not, others lie
+// between: what has no data, such as a SYN, or what another CPU received, as only few networks have
+// a flow received by several.
 void Protocol::coalesced_behind(const LiveLeg& first, const TcpProbe& event, Probed& probed) {
   candidates_.clear();
   const FlowId flow = track::flow_of(flows_, event);
@@ -197,12 +197,14 @@ void Protocol::coalesced_behind(const LiveLeg& first, const TcpProbe& event, Pro
     if (behind && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
+  const auto without = [&](auto between) {
+    return std::erase_if(candidates_, between) > 0 ? make_the_sum(first, event, flow, probed) : 0;
+  };
   std::size_t behind = make_the_sum(first, event, flow, probed);
-  if (behind == 0) {
-    const auto elsewhere = [&](const LiveLeg* leg) { return leg->rx.cpu != first.rx.cpu; };
-    if (std::erase_if(candidates_, elsewhere) > 0)
-      behind = make_the_sum(first, event, flow, probed);
-  }
+  if (behind == 0)
+    behind = without([](const LiveLeg* leg) { return has_no_data(leg->rx.stack_len); });
+  if (behind == 0)
+    behind = without([&](const LiveLeg* leg) { return leg->rx.cpu != first.rx.cpu; });
   probed.coalesced = std::span(candidates_).first(behind);
   for (LiveLeg* leg : probed.coalesced) take_put_aside(*leg);
 }

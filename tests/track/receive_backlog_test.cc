@@ -396,21 +396,27 @@ struct LargeBacklog : ReceiveBacklog {
     read(210, 1, 36864);
     read(220, 1, 5327);
   }
+  void one_lies_between(CpuId cpu, std::uint32_t len) {
+    enter(100, "readv");
+    receive(110, skb(1), 47668, "lo", 1);
+    receive(111, skb(2), len, "lo", cpu);
+    receive(112, skb(3), 28692, "lo", 1);
+    acknowledged_by_name(120, 10720, 1);
+    exit(130);
+    read_all();
+    tracker.finish();
+    EXPECT_EQ(copied(1), 211U);
+    EXPECT_EQ(copied(3), 221U);
+    EXPECT_EQ(outcome(2), Outcome::open);
+  }
   Nanoseconds copied(std::uint64_t id) const { return time(packets.with_id(id).last, Stage::copy); }
 };
 
-TEST_F(LargeBacklog, has_what_one_of_another_flow_lies_between) {
-  enter(100, "readv");
-  receive(110, skb(1), 47668, "lo", 1);
-  receive(111, skb(2), 60, "lo", 0);  // a SYN
-  receive(112, skb(3), 28692, "lo", 1);
-  acknowledged_by_name(120, 10720, 1);
-  exit(130);
-  read_all();
-  tracker.finish();
-  EXPECT_EQ(copied(1), 211U);
-  EXPECT_EQ(copied(3), 221U);
-  EXPECT_EQ(outcome(2), Outcome::open);
+TEST_F(LargeBacklog, has_a_syn_between) {
+  one_lies_between(1, 60);
+}
+TEST_F(LargeBacklog, has_what_another_cpu_received_between) {
+  one_lies_between(0, 1500);
 }
 
 // Before 6.12 the event does not name the first either.

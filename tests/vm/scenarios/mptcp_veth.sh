@@ -4,7 +4,8 @@ once=6.12
 network=mptcp
 prepare() {
   truncate -s 512K /tmp/file
-  in_server socat SOCKET-LISTEN:2:262:x0050x00000000x0000000000000000,reuseaddr,fork PIPE &
+  # It writes and reads the pipe: more than a page at once may wait for ever, for itself.
+  in_server socat -b 4096 SOCKET-LISTEN:2:262:x0050x00000000x0000000000000000,reuseaddr,fork PIPE &
   wait_for 80 # the socket of the first subflow
 }
 traffic() {
