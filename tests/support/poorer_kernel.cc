@@ -50,17 +50,18 @@ const PoorerKernel& linux_6_1() {
   return kernel;
 }
 
+bool is_richer(const std::filesystem::path& capture, const PoorerKernel& kernel) {
+  const auto trace = stream::Trace::open(capture);
+  return trace && std::all_of(kernel.absent.begin(), kernel.absent.end(), [&](const Absent& one) {
+           const tracedat::FormatText* format = trace->catalog().find(one.event);
+           const std::string field = one.field.empty() ? "" : fmt::format(" {};", one.field);
+           return format != nullptr && format->text.find(field) != std::string_view::npos;
+         });
+}
+
 std::vector<std::filesystem::path> captures_richer_than(const PoorerKernel& kernel) {
   std::vector<std::filesystem::path> richer = captures();
-  std::erase_if(richer, [&](const std::filesystem::path& capture) {
-    const auto trace = stream::Trace::open(capture);
-    return !trace ||
-           !std::all_of(kernel.absent.begin(), kernel.absent.end(), [&](const Absent& one) {
-             const tracedat::FormatText* format = trace->catalog().find(one.event);
-             const std::string field = one.field.empty() ? "" : fmt::format(" {};", one.field);
-             return format != nullptr && format->text.find(field) != std::string_view::npos;
-           });
-  });
+  std::erase_if(richer, [&](const auto& capture) { return !is_richer(capture, kernel); });
   return richer;
 }
 

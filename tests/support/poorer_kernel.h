@@ -20,7 +20,9 @@ struct PoorerKernel {
 const PoorerKernel& linux_6_8();
 const PoorerKernel& linux_6_1();
 
-// Of those that the tests read, the captures that have what this kernel does not tell.
+// Does the capture have all that this kernel does not tell?
+bool is_richer(const std::filesystem::path& capture, const PoorerKernel& kernel);
+// Those that do, of those that the tests read.
 std::vector<std::filesystem::path> captures_richer_than(const PoorerKernel& kernel);
 
 // Of the legs of all packets.
