@@ -88,6 +88,17 @@ TEST_F(ReceiveBacklog, what_came_before_the_call_did_not_wait_for_it) {
   EXPECT_NE(outcome(2), Outcome::acked);
 }
 
+TEST_F(ReceiveBacklog, headers_alone_are_whole_words) {
+  acknowledged_in_softirq();
+  enter(100);
+  receive_elsewhere(110, 1, 95);  // 43 bytes of a request
+  receive_elsewhere(120, 2);
+  acknowledged(task(130));
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::open);
+  EXPECT_EQ(outcome(3), Outcome::acked);
+}
+
 TEST_F(ReceiveBacklog, without_a_call_nobody_knows_since_when) {
   acknowledged_in_softirq();
   enter(60);
