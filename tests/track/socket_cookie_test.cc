@@ -191,6 +191,18 @@ TEST_F(SocketsByCalls, are_one_by_what_copies_of_them) {
   for (const std::uint64_t i : {2, 3}) EXPECT_EQ(time(leg(i), Stage::copy), 510U);
 }
 
+// The address of what was collapsed is that of another connection's packet.
+TEST_F(SocketsByCalls, are_told_by_the_call_whoever_has_the_address_of_its_bytes) {
+  arrive_and_announce(100, skb(9));
+  arrive_and_announce(200, skb(1));
+  arrive_by_cookie(300, skb(1), 6);
+  DeliveryScript::read(400, skb(9), 100);
+  DeliveryScript::read(500, skb(1), 100);
+  tracker.finish();
+  EXPECT_EQ(time(leg(2), Stage::copy), 510U);
+  EXPECT_EQ(leg(3).outcome, Outcome::open);
+}
+
 // What is announced without a probe of its own, such as a listener, is another socket.
 TEST_F(SocketsByCalls, keep_the_address_that_they_were_told_by_first) {
   arrive_and_announce(100, skb(1));
