@@ -42,6 +42,9 @@ constexpr std::size_t kMaxUnmatched = 512;
 // did.
 constexpr std::size_t kMaxSums = 64;
 
+// SYNs that wait for their answer.
+constexpr std::size_t kMaxSyns = 4096;
+
 // Which came first? A flow's packets come to this machine in their order, one behind the other;
 // when several CPUs receive them, who has to wait may receive the earlier one later.
 bool came_before(const LiveLeg* a, const LiveLeg* b) {
@@ -281,9 +284,9 @@ LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
 }
 
 // No call is known that could have locked a socket. A thread polls, as threaded NAPI does, and
-// works on what it has received. Or a worker does its part of what a softirq received, such as to
-// decrypt (cryptd_queue_worker(), crypto/cryptd.c, 5.4 to 6.18: each CPU has its own queue), in the
-// order in which that came.
+// works on what it has received. Or a worker does its part of what others have, such as to decrypt
+// (cryptd_queue_worker(), crypto/cryptd.c, 5.4 to 6.18: each CPU has its own queue), in the order
+// in which that came.
 template <class Fits>
 LiveLeg* Protocol::take_of_thread(const EventHeader& header, Fits fits) {
   Cpu& cpu = this->cpu(header.cpu);

@@ -226,8 +226,7 @@ class Protocol {
   const StackedDevices& stacked_;
   Flows& flows_;
   PerCpu<Cpu> cpus_;
-  std::vector<Connection> connections_;  // by FlowId
-  static constexpr std::size_t kMaxSyns = 4096;
+  std::vector<Connection> connections_;                    // by FlowId
   boost::unordered_flat_map<SockAddr, Nanoseconds> syns_;  // that were not answered yet, by whose
   bool sees_tcp_probes_ = false;
   std::deque<LegRef> parked_;  // may lie in a backlog, oldest first

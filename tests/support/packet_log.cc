@@ -32,30 +32,30 @@ class PacketCollector : public track::PacketSink {
   std::vector<LoggedPacket>& packets_;
 };
 
+// How the format text has it: what stands before the last sign is its name.
+std::string declared(const Absent& absent) {
+  return absent.field.empty() ? fmt::format("name: {}\n", absent.event.event)
+                              : fmt::format(" {};", absent.field);
+}
+
 // The formats of a capture, but for what is absent.
 class PoorerFormats {
  public:
   PoorerFormats(const stream::Trace& trace, std::span<const Absent> absent)
       : formats_(trace.file().formats()) {
     for (const Absent& one : absent) {
-      const tracedat::FormatText* found = trace.catalog().find(one.event);
-      if (found == nullptr) throw std::runtime_error(fmt::format("no {}", one.event.event));
-      const auto at = static_cast<std::size_t>(found - trace.file().formats().data());
-      hide(formats_[at], one);
+      if (!has(trace.catalog(), one)) throw std::runtime_error("no" + declared(one));
+      const auto at = trace.catalog().find(one.event) - trace.file().formats().data();
+      hide(formats_[static_cast<std::size_t>(at)], declared(one));
     }
   }
   std::span<const tracedat::FormatText> all() const { return formats_; }
 
  private:
   // As long as before, under a name that nobody asks for.
-  void hide(tracedat::FormatText& format, const Absent& absent) {
-    const std::string declared = absent.field.empty()
-                                     ? fmt::format("name: {}\n", absent.event.event)
-                                     : fmt::format(" {};", absent.field);
+  void hide(tracedat::FormatText& format, const std::string& what) {
     std::string& text = texts_.emplace_back(format.text);
-    const std::size_t at = text.find(declared);
-    if (at == std::string::npos) throw std::runtime_error(fmt::format("no{}", declared));
-    text[at + declared.size() - 2] = '_';
+    text[text.find(what) + what.size() - 2] = '_';
     format.text = text;
   }
 
@@ -64,6 +64,11 @@ class PoorerFormats {
 };
 
 }  // namespace
+
+bool has(const stream::EventCatalog& catalog, const Absent& absent) {
+  const tracedat::FormatText* format = catalog.find(absent.event);
+  return format != nullptr && format->text.find(declared(absent)) != std::string_view::npos;
+}
 
 PacketLog track_packets(const std::filesystem::path& capture, std::span<const Absent> absent) {
   auto trace = stream::Trace::open(capture);

@@ -42,6 +42,9 @@ struct Absent {
   std::string_view field;  // empty: all of it
 };
 
+// Is it there?
+bool has(const stream::EventCatalog& catalog, const Absent& absent);
+
 // As if its kernel had not told what is absent. Throws when the capture cannot be read, or does not
 // have that.
 PacketLog track_packets(const std::filesystem::path& capture, std::span<const Absent> absent = {});

@@ -52,11 +52,8 @@ const PoorerKernel& linux_6_1() {
 
 bool is_richer(const std::filesystem::path& capture, const PoorerKernel& kernel) {
   const auto trace = stream::Trace::open(capture);
-  return trace && std::all_of(kernel.absent.begin(), kernel.absent.end(), [&](const Absent& one) {
-           const tracedat::FormatText* format = trace->catalog().find(one.event);
-           const std::string field = one.field.empty() ? "" : fmt::format(" {};", one.field);
-           return format != nullptr && format->text.find(field) != std::string_view::npos;
-         });
+  return trace && std::all_of(kernel.absent.begin(), kernel.absent.end(),
+                              [&](const Absent& one) { return has(trace->catalog(), one); });
 }
 
 std::vector<std::filesystem::path> captures_richer_than(const PoorerKernel& kernel) {

@@ -109,7 +109,7 @@ TEST_F(ReceiveBacklog, without_a_call_nobody_knows_since_when) {
   EXPECT_NE(outcome(2), Outcome::acked);
 }
 
-TEST_F(ReceiveBacklog, without_a_call_it_is_what_its_cpu_received_last) {
+TEST_F(ReceiveBacklog, without_a_call_it_is_what_its_cpu_received) {
   acknowledged_in_softirq();
   softirq(70, 1);
   receive(71, skb(1), 52, "eth0", 1);
