@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "track/coalesced.h"
 #include "track/context.h"
 #include "track/socket.h"
 #include "track/tcp_headers.h"
@@ -28,15 +29,8 @@ bool comes_of_a_segment(const InetSockSetState& event) {
   }
 }
 
-// How long a task may keep its socket locked while packets wait for it, and how many may do so.
-constexpr Nanoseconds kMaxBacklogWait = 1'000'000'000;
-constexpr std::size_t kMaxParked = 2048;
-
 // How long a packet may be at its protocol, with those that were received with it.
 constexpr Nanoseconds kMaxProtocolTime = 1'000'000;
-
-// More than a NAPI poll can put into a list (gro_normal_one(): 8; a poll's budget: 64 to 300).
-constexpr std::size_t kMaxUnmatched = 512;
 
 // Each looks at all that wait. Who is coalesced waits for a call, and came since that began: few
 // did.
@@ -44,12 +38,6 @@ constexpr std::size_t kMaxSums = 64;
 
 // SYNs that wait for their answer.
 constexpr std::size_t kMaxSyns = 4096;
-
-// Which came first? A flow's packets come to this machine in their order, one behind the other;
-// when several CPUs receive them, who has to wait may receive the earlier one later.
-bool came_before(const LiveLeg* a, const LiveLeg* b) {
-  return a->birth < b->birth;
-}
 
 // Some time passes before it is looked at.
 bool may_have_come_since(const LiveLeg& leg, Nanoseconds time) {
@@ -66,7 +54,7 @@ bool may_have_come_since(const LiveLeg& leg, Nanoseconds time) {
 std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
   Cpu& cpu = this->cpu(header.cpu);
   if (cpu.has_processed || from_backlog) {
-    if (!cpu.unmatched.empty()) batch_ends(cpu);
+    if (!waiting_.on(header.cpu).empty()) batch_ends(header.cpu);
     cpu.taken.clear();
     ++cpu.batch;
   }
@@ -78,17 +66,18 @@ std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
   return cpu.batch;
 }
 
-void Protocol::batch_ends(Cpu& cpu) {
-  for (const LegRef& ref : cpu.unmatched) {
-    if (waits(ref.get())) was_put_aside(*ref.get());
-    park(ref);
+void Protocol::batch_ends(CpuId id) {
+  for (const LegRef& ref : waiting_.on(id)) {
+    if (Waiting::has_no_event(ref.get())) was_put_aside(*ref.get());
   }
-  cpu.unmatched.clear();
+  waiting_.put_aside(id);
 }
+
+// ------------------------------------------------------------------------------ behind a lock
 
 // A task works on what had been put aside.
 void Protocol::take_put_aside(LiveLeg& leg) {
-  leg.rx.waiting = false;
+  waiting_.remove(leg);
   leg.infer();
   was_put_aside(leg);
 }
@@ -102,79 +91,6 @@ void Protocol::was_put_aside(const LiveLeg& leg) {
     LiveLeg* other = taken.leg.get();
     if (other != nullptr && could_carry(leg.rx.stack_len, taken.data_len)) other->infer();
   }
-}
-
-void Protocol::wait(CpuId id, LiveLeg& leg) {
-  Cpu& cpu = this->cpu(id);
-  if (cpu.unmatched.size() >= kMaxUnmatched) {
-    park(cpu.unmatched.front());
-    cpu.unmatched.erase(cpu.unmatched.begin());
-  }
-  leg.rx.waiting = true;
-  cpu.unmatched.push_back(&leg);
-}
-
-void Protocol::forget(LiveLeg& leg) {
-  leg.rx.waiting = false;
-  if (take(cpu(leg.rx.cpu).unmatched, &leg)) return;
-  // When it waits again it must be in one list only, and once: it is among the last.
-  for (auto parked = parked_.rbegin(); parked != parked_.rend(); ++parked) {
-    if (parked->get() != &leg) continue;
-    parked_.erase(std::prev(parked.base()));
-    return;
-  }
-}
-
-bool Protocol::waits(const LiveLeg* leg) {
-  return leg != nullptr && !leg->rx.control && leg->rx.fragment_of == 0 &&
-         !leg->stages.has(Stage::proto);
-}
-
-// The oldest that still waits; who has died or gone on is dropped.
-LiveLeg* Protocol::oldest(std::vector<LegRef>& list) {
-  std::size_t dead = 0;
-  while (dead < list.size() && !waits(list[dead].get())) ++dead;
-  for (std::size_t i = 0; i < dead; ++i) let_go(list[i]);
-  list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dead));
-  return list.empty() ? nullptr : list.front().get();
-}
-
-// The oldest that came by the device that the connection receives by: what lies at another one may
-// be on its way to somebody else, such as to the poll of a tunnel's device.
-LiveLeg* Protocol::take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device) {
-  if (oldest(list) == nullptr) return nullptr;
-  const auto found = std::find_if(list.begin(), list.end(), [&](const LegRef& ref) {
-    return waits(ref.get()) && came_by(*ref.get(), device);
-  });
-  if (found == list.end()) return nullptr;
-  LiveLeg* leg = found->get();
-  list.erase(found);
-  return leg;
-}
-
-// ------------------------------------------------------------------------------ behind a lock
-
-void Protocol::park(const LegRef& ref) {
-  const LiveLeg* leg = ref.get();
-  if (leg == nullptr || !leg->rx.waiting || leg->rx.control) return let_go(ref);
-  parked_.push_back(ref);
-  while (!parked_.empty()) {
-    const LiveLeg* oldest = parked_.front().get();
-    const bool may_wait = oldest != nullptr && oldest->rx.waiting && parked_.size() <= kMaxParked &&
-                          leg->birth <= oldest->birth + kMaxBacklogWait;
-    if (may_wait) return;
-    let_go(parked_.front());
-    parked_.pop_front();
-  }
-}
-
-// Nothing more will be heard of it, unless its address is.
-void Protocol::let_go(const LegRef& ref) {
-  LiveLeg* leg = ref.get();
-  if (leg == nullptr || !leg->rx.waiting) return;
-  leg->rx.waiting = false;
-  if (leg->owns_address || leg->rx.delivered) return;
-  legs_.close(*leg, received_outcome(*leg), UnknownCause::address_reused);
 }
 
 FlowId Protocol::flow_of(const LiveLeg& leg) {
@@ -194,65 +110,28 @@ bool Protocol::may_be_of(const LiveLeg& leg, FlowId flow) {
 void Protocol::coalesced_behind(const LiveLeg& first, const TcpProbe& event, Probed& probed) {
   candidates_.clear();
   const FlowId flow = track::flow_of(flows_, event);
-  each_waiting([&](LiveLeg& leg) {
+  waiting_.each([&](LiveLeg& leg) {
     const bool behind =
         &leg != &first && leg.rx.last_device == first.rx.last_device && !came_before(&leg, &first);
     if (behind && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
-  const auto without = [&](auto between) {
-    return std::erase_if(candidates_, between) > 0 ? make_the_sum(first, event, flow, probed) : 0;
+  std::uint32_t& headers = of(flow).headers;
+  const auto sum_of_all = [&] { return make_the_sum(first, candidates_, event.data_len, headers); };
+  const auto sum_without = [&](auto between) {
+    return std::erase_if(candidates_, between) > 0 ? sum_of_all() : CoalescedSum();
   };
-  std::size_t behind = make_the_sum(first, event, flow, probed);
-  if (behind == 0)
-    behind = without([](const LiveLeg* leg) { return has_no_data(leg->rx.stack_len); });
-  if (behind == 0)
-    behind = without([&](const LiveLeg* leg) { return leg->rx.cpu != first.rx.cpu; });
-  probed.coalesced = std::span(candidates_).first(behind);
+  CoalescedSum sum = sum_of_all();
+  if (sum.behind == 0)
+    sum = sum_without([](const LiveLeg* leg) { return has_no_data(leg->rx.stack_len); });
+  if (sum.behind == 0)
+    sum = sum_without([&](const LiveLeg* leg) { return leg->rx.cpu != first.rx.cpu; });
+  if (sum.behind == 0) return;
+  if (sum.sure && flow != kNoFlow) headers = sum.headers;
+  probed.headers = sum.headers;
+  probed.data_len = sum.data_len;
+  probed.coalesced = std::span(candidates_).first(sum.behind);
   for (LiveLeg* leg : probed.coalesced) take_put_aside(*leg);
-}
-
-// How many of the candidates: all segments of a flow have headers of the same length, of whole
-// words (ihl, doff) where IPsec has not padded them. Where more than one number of packets makes
-// the sum, headers as long as before. The event's 16 bits may have no room for it
-// (whole_data_len()): two segments of 64 KiB over lo seem to be one that lacks 53 bytes, which is
-// not of whole words. Uncertain where other flows wait too and nothing tells whose is whose. 0: no
-// number does.
-std::size_t Protocol::make_the_sum(const LiveLeg& first, const TcpProbe& event, FlowId flow,
-                                   Probed& probed) {
-  // The better the answer, the higher.
-  const auto rank = [known = of(flow).headers](std::uint32_t headers) {
-    return headers == known ? 3 : are_words(headers) ? 2 : 1;
-  };
-  std::uint64_t sum = first.rx.stack_len;
-  std::uint32_t shortest = first.rx.stack_len;
-  std::size_t behind = 0, of_words = 0;
-  // Where it can be of one packet, it is, unless the event has not said all.
-  const std::uint32_t of_one =
-      first.rx.stack_len - whole_data_len(first.rx.stack_len, event.data_len);
-  const bool may_be_one = are_headers(of_one);
-  int best = may_be_one ? rank(of_one) : 0;
-  for (std::size_t packets = 2; packets <= candidates_.size() + 1; ++packets) {
-    sum += candidates_[packets - 2]->rx.stack_len;
-    shortest = std::min(shortest, candidates_[packets - 2]->rx.stack_len);
-    if (sum < event.data_len + packets * kLeastTcpHeaders) continue;
-    const std::uint64_t lacking =
-        (sum - event.data_len - packets * kLeastTcpHeaders) / kDataLenWraps * kDataLenWraps;
-    const std::uint64_t all_headers = sum - event.data_len - lacking;
-    if (all_headers % packets != 0 || !are_headers(all_headers / packets)) continue;
-    if (may_be_one && lacking == 0) continue;
-    const auto headers = static_cast<std::uint32_t>(all_headers / packets);
-    if (headers > shortest) continue;  // one of them has less
-    const int its = rank(headers);
-    if (its > 1) ++of_words;
-    if (its <= best) continue;
-    best = its;
-    behind = packets - 1;
-    probed.headers = headers;
-    probed.data_len = static_cast<std::uint32_t>(event.data_len + lacking);
-  }
-  if (of_words == 1 && flow != kNoFlow) of(flow).headers = probed.headers;
-  return behind;
 }
 
 // ------------------------------------------------------------------------------ its events
@@ -264,20 +143,20 @@ bool Protocol::is_below(const LiveLeg& leg, std::optional<DeviceId> device) {
 }
 
 // In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits.
-LiveLeg* Protocol::take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len) {
+LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len) {
   const std::optional<DeviceId> device = of(flow).device;
-  for (std::size_t i = 0; i < cpu.unmatched.size(); ++i) {
-    LiveLeg* leg = cpu.unmatched[i].get();
+  const std::vector<LegRef>& waiting = waiting_.on(id);
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    LiveLeg* leg = waiting[i].get();
     if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
     if (is_below(*leg, device) || !leg->owns_address) continue;
-    cpu.unmatched.erase(cpu.unmatched.begin() + static_cast<std::ptrdiff_t>(i));
-    leg->rx.waiting = false;
+    waiting_.remove(*leg);
     if (i > 0) {
       leg->infer();
     } else if (flow != kNoFlow) {
       of(flow).device = leg->rx.last_device;
     }
-    if (data_len > 0) cpu.taken.push_back({leg, data_len});
+    if (data_len > 0) cpu(id).taken.push_back({leg, data_len});
     return leg;
   }
   return nullptr;
@@ -291,14 +170,14 @@ template <class Fits>
 LiveLeg* Protocol::take_of_thread(const EventHeader& header, Fits fits) {
   Cpu& cpu = this->cpu(header.cpu);
   LiveLeg* first = nullptr;
-  for (const LegRef& ref : cpu.unmatched) {
+  for (const LegRef& ref : waiting_.on(header.cpu)) {
     LiveLeg* leg = ref.get();
     if (leg == nullptr || leg->rx.poller != header.pid || !fits(*leg)) continue;
     first = leg;
     break;
   }
   if (first == nullptr) {
-    each_waiting([&](LiveLeg& leg) {
+    waiting_.each([&](LiveLeg& leg) {
       const bool is_next =
           leg.rx.cpu == header.cpu && leg.rx.poller != header.pid && leg.birth > cpu.worked;
       if (!is_next || !fits(leg)) return;
@@ -306,7 +185,7 @@ LiveLeg* Protocol::take_of_thread(const EventHeader& header, Fits fits) {
     });
     if (first != nullptr) cpu.worked = first->birth;
   }
-  if (first != nullptr) take(cpu.unmatched, first);
+  if (first != nullptr) waiting_.remove(*first);
   return first;
 }
 
@@ -328,17 +207,17 @@ LiveLeg* Protocol::take_polled(const EventHeader& header, FlowId flow, std::uint
 void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
   const std::optional<DeviceId> device = of(flow).device;
-  waiting_.clear();
-  each_waiting([&](LiveLeg& leg) {
-    if (leg.owns_address && may_be_of(leg, flow) && came_by(leg, device)) waiting_.push_back(&leg);
+  may_wait_.clear();
+  waiting_.each([&](LiveLeg& leg) {
+    if (leg.owns_address && may_be_of(leg, flow) && came_by(leg, device)) may_wait_.push_back(&leg);
   });
   const auto turn = [&](const LiveLeg* leg) {
     return std::tuple(since && !may_have_come_since(*leg, *since), leg->birth, leg->id);
   };
-  std::sort(waiting_.begin(), waiting_.end(),
+  std::sort(may_wait_.begin(), may_wait_.end(),
             [&](const LiveLeg* a, const LiveLeg* b) { return turn(a) < turn(b); });
   std::size_t sums = 0;
-  for (LiveLeg* leg : waiting_) {
+  for (LiveLeg* leg : may_wait_) {
     if (event.data_len == 0 && (!since || !may_have_come_since(*leg, *since))) return;
     if (event.data_len == 0 || !could_carry(leg->rx.stack_len, event.data_len)) {
       if (++sums > kMaxSums) continue;
@@ -347,7 +226,6 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
     }
     probed.leg = leg;
     take_put_aside(*leg);
-    for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
     return;
   }
 }
@@ -358,16 +236,15 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
 // has its address. The oldest; where the device is not known yet, the only one.
 LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
   candidates_.clear();
-  each_waiting([&](LiveLeg& leg) {
+  waiting_.each([&](LiveLeg& leg) {
     const bool may_be = leg.stages[Stage::stack] >= since && has_no_data(leg.rx.stack_len) &&
                         leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
     if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
   if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
   LiveLeg* leg = *std::min_element(candidates_.begin(), candidates_.end(), came_before);
-  leg->rx.waiting = false;
+  waiting_.remove(*leg);
   leg->infer();
-  for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
   return leg;
 }
 
@@ -379,8 +256,7 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
   if (event.skbaddr) {
     LiveLeg* leg = legs_.find(*event.skbaddr).leg;
     if (leg != nullptr && leg->direction == LegDirection::rx) {
-      take(cpu.unmatched, leg);
-      leg->rx.waiting = false;
+      waiting_.remove(*leg);
       probed.leg = leg;
       if (in_task(header) && leg->rx.cpu == header.cpu)
         cpu.worked = std::max(cpu.worked, leg->birth);
@@ -388,7 +264,7 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
   } else {
     const FlowId flow = track::flow_of(flows_, event);
     if (!in_task(header)) {
-      probed.leg = take_fitting(cpu, flow, event.data_len);
+      probed.leg = take_fitting(header.cpu, flow, event.data_len);
     } else if (!since) {
       probed.leg = take_polled(header, flow, event.data_len);
     } else if (event.data_len == 0) {
@@ -447,10 +323,9 @@ Protocol::Ready Protocol::made_ready(const EventHeader& header, const SkDataRead
     cpu.last_datagram.socket = socket;
     return {};
   }
-  if (LiveLeg* waiting = oldest(cpu.unmatched); waiting != nullptr) {
-    const bool sure = cpu.unmatched.size() == 1;
-    cpu.unmatched.erase(cpu.unmatched.begin());
-    waiting->rx.waiting = false;
+  if (LiveLeg* waiting = waiting_.oldest(header.cpu); waiting != nullptr) {
+    const bool sure = waiting_.on(header.cpu).size() == 1;
+    waiting_.remove(*waiting);
     cpu.current[level(header)] = waiting;
     cpu.last_datagram = {*waiting, socket};
     return {waiting, sure};
@@ -480,7 +355,7 @@ Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const H
   } else if (end.has_ended) {
     return {};
   } else if (!in_task(header)) {
-    take_received(cpu, end);
+    take_received(header.cpu, end);
   } else if (since) {
     doubtful = take_waiting(end, *since);
   }
@@ -491,14 +366,15 @@ Protocol::Probed Protocol::announced_unprobed(const EventHeader& header, const H
 }
 
 // In softirq it is the oldest that fits, as in take_fitting().
-void Protocol::take_received(Cpu& cpu, const HalfClosed& end) {
-  const auto fits = [&](LegRef ref) { return waits(ref.get()) && may_be_data_of(end, *ref.get()); };
-  const auto found = std::find_if(cpu.unmatched.begin(), cpu.unmatched.end(), fits);
-  if (found == cpu.unmatched.end()) return;
+void Protocol::take_received(CpuId id, const HalfClosed& end) {
+  const std::vector<LegRef>& waiting = waiting_.on(id);
+  const auto found = std::find_if(waiting.begin(), waiting.end(), [&](const LegRef& ref) {
+    return Waiting::has_no_event(ref.get()) && may_be_data_of(end, *ref.get());
+  });
+  if (found == waiting.end()) return;
   LiveLeg* leg = found->get();
-  if (flow_of(*leg) != end.flow && cpu.unmatched.size() > 1) leg->infer();
-  leg->rx.waiting = false;
-  cpu.unmatched.erase(found);
+  if (flow_of(*leg) != end.flow && waiting.size() > 1) leg->infer();
+  waiting_.remove(*leg);
   candidates_.push_back(leg);
 }
 
@@ -508,16 +384,13 @@ void Protocol::take_received(Cpu& cpu, const HalfClosed& end) {
 // returned from doing so: other sockets may be locked, too. True where that is so.
 bool Protocol::take_waiting(const HalfClosed& end, Nanoseconds since) {
   bool doubtful = false;
-  each_waiting([&](LiveLeg& leg) {
+  waiting_.each([&](LiveLeg& leg) {
     if (!may_have_come_since(leg, since) || !may_be_data_of(end, leg)) return;
     candidates_.push_back(&leg);
     doubtful = doubtful || flow_of(leg) != end.flow;
   });
   std::stable_sort(candidates_.begin(), candidates_.end(), came_before);
-  for (LiveLeg* leg : candidates_) {
-    take_put_aside(*leg);
-    for (Cpu& cpu : cpus_) take(cpu.unmatched, leg);
-  }
+  for (LiveLeg* leg : candidates_) take_put_aside(*leg);
   return doubtful;
 }
 
@@ -527,15 +400,13 @@ LiveLeg* Protocol::take_left_by_another(CpuId id) {
   const AnnouncedDatagram& own = cpu(id).last_datagram;
   if (LiveLeg* named = take_named(own.socket); named != nullptr) return named;
   LiveLeg* oldest = nullptr;
-  each_waiting([&](LiveLeg& leg) {
+  waiting_.each([&](LiveLeg& leg) {
     const Nanoseconds received = leg.stages[Stage::stack];
     const bool may_be = leg.rx.cpu != id && came_by(leg, own.device) && leg.rx.fragment_of == 0 &&
                         flow_of(leg) == kNoFlow && received + kMaxProtocolTime >= own.received;
     if (may_be && (oldest == nullptr || received < oldest->stages[Stage::stack])) oldest = &leg;
   });
-  if (oldest == nullptr) return nullptr;
-  take(cpu(oldest->rx.cpu).unmatched, oldest);
-  oldest->rx.waiting = false;
+  if (oldest != nullptr) waiting_.remove(*oldest);
   return oldest;
 }
 
@@ -627,60 +498,53 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   // A segment that takes it out of ESTABLISHED had its tcp_probe: tcp_rcv_established() calls
   // tcp_fin() and tcp_reset() (net/ipv4/tcp_input.c). Those that wait behind it are others.
   if (event.oldstate == kTcpEstablished && sees_tcp_probes_) return nullptr;
-  const std::size_t waiting = cpu.unmatched.size();
+  const std::size_t waiting = waiting_.on(header.cpu).size();
   LiveLeg* leg = nullptr;
   if (!in_task(header)) {
-    leg = take_oldest(cpu.unmatched, connection.device);
+    leg = waiting_.take_oldest(header.cpu, connection.device);
   } else if (since) {
     leg = take_backlogged(connection.flow, connection.device, *since);
-    if (leg == nullptr) leg = take_oldest(cpu.unmatched, connection.device);
+    if (leg == nullptr) leg = waiting_.take_oldest(header.cpu, connection.device);
   } else {
     leg = take_of_thread(header, [&](const LiveLeg& may_be) {
-      return waits(&may_be) && came_by(may_be, connection.device) &&
+      return Waiting::has_no_event(&may_be) && came_by(may_be, connection.device) &&
              may_be.stages[Stage::stack] >= asked;
     });
   }
   if (leg == nullptr) return nullptr;
   if (waiting > 1 || in_task(header)) leg->infer();
   leg->rx.control = true;
-  leg->rx.waiting = false;
   cpu.changed_by = leg;
   return leg;
 }
 
 void Protocol::processed(const EventHeader& header, LiveLeg* leg) {
-  Cpu& cpu = this->cpu(header.cpu);
-  cpu.has_processed = true;
-  if (leg == nullptr) return;
-  take(cpu.unmatched, leg);
-  leg->rx.waiting = false;
+  cpu(header.cpu).has_processed = true;
+  if (leg != nullptr) waiting_.remove(*leg);
 }
 
 // All fragments but the last are equally long. Those between the two are only taken for fragments
 // of it when nothing else is heard of them.
 std::uint64_t Protocol::reassembled(const EventHeader& header, const LiveLeg& first) {
-  std::vector<LegRef>& unmatched = this->cpu(header.cpu).unmatched;
-  const auto follows = [&](const LegRef& ref) {
-    const LiveLeg* leg = ref.get();
-    return leg != nullptr && leg != &first && !was_cut_off(first, *leg) && leg->rx.waiting &&
-           leg->rx.fragment_of == 0 && leg->rx.last_device == first.rx.last_device &&
-           leg->stages[Stage::stack] >= first.stages[Stage::stack];
+  const auto follows = [&](const LiveLeg& leg) {
+    return &leg != &first && !was_cut_off(first, leg) && leg.rx.waiting &&
+           leg.rx.fragment_of == 0 && leg.rx.last_device == first.rx.last_device &&
+           leg.stages[Stage::stack] >= first.stages[Stage::stack];
   };
   const LiveLeg* last = nullptr;
-  for (const LegRef& ref : unmatched) {
-    if (!follows(ref)) continue;
-    last = ref.get();
+  for (const LegRef& ref : waiting_.on(header.cpu)) {
+    const LiveLeg* leg = ref.get();
+    if (leg == nullptr || !follows(*leg)) continue;
+    last = leg;
     if (last->rx.stack_len != first.rx.stack_len) break;
   }
   if (last == nullptr) return 0;
-  const auto mark = [&](const LegRef& ref) {
-    if (!follows(ref) || ref.get() == last || was_cut_off(*ref.get(), *last)) return;
-    if (ref.get()->rx.stack_len != first.rx.stack_len) return;
-    if (ref.get()->stages[Stage::stack] > last->stages[Stage::stack]) return;
-    ref.get()->rx.fragment_of = last->head->id;
-  };
-  for (const LegRef& ref : parked_) mark(ref);
-  for (const LegRef& ref : unmatched) mark(ref);
+  waiting_.each([&](LiveLeg& leg) {
+    if (leg.rx.cpu != header.cpu || &leg == last) return;
+    const bool between = follows(leg) && !was_cut_off(leg, *last) &&
+                         leg.stages[Stage::stack] <= last->stages[Stage::stack];
+    if (between && leg.rx.stack_len == first.rx.stack_len) leg.rx.fragment_of = last->head->id;
+  });
   return last->head->id;
 }
 
@@ -692,8 +556,7 @@ void Protocol::on_loss(CpuId id) {
   cpu.last_datagram.socket = 0;
   cpu.segment.reset();
   cpu.reset = SockAddr{};
-  for (const LegRef& ref : cpu.unmatched) let_go(ref);
-  cpu.unmatched.clear();
+  waiting_.on_loss(id);
   cpu.has_processed = true;
 }
 

@@ -14,7 +14,6 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "track/net_rx_context.h"
 #include "track/per_cpu.h"
 #include "track/stacked_devices.h"
+#include "track/waiting.h"
 
 namespace skbtrail::track {
 
@@ -39,9 +39,9 @@ class Protocol {
   // Returns the number of its batch.
   std::uint32_t receives(const EventHeader& header, bool from_backlog);
   // A packet that was just received is going to have a protocol event.
-  void wait(CpuId id, LiveLeg& leg);
+  void wait(LiveLeg& leg) { waiting_.add(leg); }
   // It goes to another device of this machine instead.
-  void forget(LiveLeg& leg);
+  void forget(LiveLeg& leg) { waiting_.forget(leg); }
 
   // The leg a tcp_probe is about; null when it is none we know. It waits no longer. `coalesced` are
   // those behind it whose data is in the event's data_len, in order; valid until the next call.
@@ -115,7 +115,7 @@ class Protocol {
   std::uint64_t reassembled(const EventHeader& header, const LiveLeg& first);
 
   // Datagrams, perhaps, that have no protocol event yet.
-  bool has_waiting(CpuId id) { return oldest(cpu(id).unmatched) != nullptr; }
+  bool has_waiting(CpuId id) { return waiting_.oldest(id) != nullptr; }
   // The number of the batch that was received last.
   std::uint32_t batch(CpuId id) { return cpu(id).batch; }
   // Has a connection changed its state since the last receive?
@@ -142,7 +142,6 @@ class Protocol {
     std::uint64_t socket = 0;
   };
   struct Cpu {
-    std::vector<LegRef> unmatched;  // received, no protocol event yet, in order
     // Whose bytes a socket took last, by level(): a task that works on what waited
     // for it may be interrupted by a softirq that receives, between tcp_probe and the socket's
     // waking (release_sock() leaves softirqs on, net/core/sock.c).
@@ -174,64 +173,42 @@ class Protocol {
     if (number >= connections_.size()) connections_.resize(number + 1);
     return connections_[number];
   }
-  [[gnu::noinline]] void batch_ends(Cpu& cpu);
+  [[gnu::noinline]] void batch_ends(CpuId id);
   [[gnu::noinline]] void take_put_aside(LiveLeg& leg);
   void was_put_aside(const LiveLeg& leg);
-  [[gnu::noinline]] void park(const LegRef& ref);
-  [[gnu::noinline]] void let_go(const LegRef& ref);
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, const TcpProbe& event,
                                           Probed& probed);
-  std::size_t make_the_sum(const LiveLeg& first, const TcpProbe& event, FlowId flow,
-                           Probed& probed);
   [[gnu::noinline]] void take_waiting(TcpProbe event, std::optional<Nanoseconds> since,
                                       Probed& probed);
   [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
                                              Nanoseconds since);
   bool may_be_data_of(const HalfClosed& end, const LiveLeg& leg);
-  void take_received(Cpu& cpu, const HalfClosed& end);
+  void take_received(CpuId id, const HalfClosed& end);
   bool take_waiting(const HalfClosed& end, Nanoseconds since);
   FlowId flow_of(const LiveLeg& leg);
   bool may_be_of(const LiveLeg& leg, FlowId flow);
-  // On any CPU, those that may lie in a backlog first.
-  template <class Visit>
-  void each_waiting(Visit visit) {
-    const auto consider = [&](const LegRef& ref) {
-      LiveLeg* leg = ref.get();
-      if (leg != nullptr && leg->rx.waiting && !leg->rx.control) visit(*leg);
-    };
-    for (const LegRef& ref : parked_) consider(ref);
-    for (const Cpu& cpu : cpus_) {
-      for (const LegRef& ref : cpu.unmatched) consider(ref);
-    }
-  }
-  LiveLeg* take_fitting(Cpu& cpu, FlowId flow, std::uint32_t data_len);
+  LiveLeg* take_fitting(CpuId id, FlowId flow, std::uint32_t data_len);
   template <class Fits>
   LiveLeg* take_of_thread(const EventHeader& header, Fits fits);
   [[gnu::noinline]] LiveLeg* take_polled(const EventHeader& header, FlowId flow,
                                          std::uint32_t data_len);
   bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);
-  static bool came_by(const LiveLeg& leg, std::optional<DeviceId> device) {
-    return !device || leg.rx.last_device == *device;
-  }
   Nanoseconds syn_sent(const EventHeader& header, const InetSockSetState& event);
   Ready announced_again(const EventHeader& header);
   [[gnu::noinline]] LiveLeg* take_left_by_another(CpuId id);
   LiveLeg* take_named(std::uint64_t socket);
-  static bool waits(const LiveLeg* leg);
-  LiveLeg* oldest(std::vector<LegRef>& list);
-  LiveLeg* take_oldest(std::vector<LegRef>& list, std::optional<DeviceId> device);
 
   LegTable& legs_;
   NetRxContexts& contexts_;
   const StackedDevices& stacked_;
   Flows& flows_;
+  Waiting waiting_{legs_};
   PerCpu<Cpu> cpus_;
   std::vector<Connection> connections_;                    // by FlowId
   boost::unordered_flat_map<SockAddr, Nanoseconds> syns_;  // that were not answered yet, by whose
   bool sees_tcp_probes_ = false;
-  std::deque<LegRef> parked_;  // may lie in a backlog, oldest first
   std::vector<LiveLeg*> candidates_;
-  std::vector<LiveLeg*> waiting_;  // for take_waiting()
+  std::vector<LiveLeg*> may_wait_;  // for take_waiting()
 };
 
 }  // namespace skbtrail::track

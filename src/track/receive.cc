@@ -224,7 +224,7 @@ LiveLeg& Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event
   mark(*leg, header, context, device);
   leg->rx.batch = batch;
   leg->rx.poller = in_task(header) ? header.pid : 0;
-  if (!leg->rx.waiting) protocol_.wait(header.cpu, *leg);
+  if (!leg->rx.waiting) protocol_.wait(*leg);
   if (hop) {
     ++leg->hops;
     return *leg;
