@@ -120,7 +120,7 @@ void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
 }
 void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
   moves_on(header);
-  protocol_.processed(header, nullptr);
+  protocol_.polled(header.cpu);
   if (runs_ != nullptr) [[unlikely]]
     tell_polled(header, event);
   contexts_[header.cpu].on(header, event);

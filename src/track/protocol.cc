@@ -67,10 +67,21 @@ std::uint32_t Protocol::receives(const EventHeader& header, bool from_backlog) {
 }
 
 void Protocol::batch_ends(CpuId id) {
+  doubt_the_taken(id);
+  waiting_.put_aside(id);
+}
+
+void Protocol::polled(CpuId id) {
+  cpu(id).has_processed = true;
+  if (!waiting_.on(id).empty()) doubt_the_taken(id);
+}
+
+// Who is left may have been put aside.
+void Protocol::doubt_the_taken(CpuId id) {
+  if (cpu(id).taken.empty()) return;
   for (const LegRef& ref : waiting_.on(id)) {
     if (Waiting::has_no_event(ref.get())) was_put_aside(*ref.get());
   }
-  waiting_.put_aside(id);
 }
 
 // ------------------------------------------------------------------------------ behind a lock
@@ -150,8 +161,16 @@ LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len) {
     LiveLeg* leg = waiting[i].get();
     if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
     if (is_below(*leg, device) || !leg->owns_address) continue;
+    // Nothing more will be heard of it: whether it was another cannot be found out later.
+    const auto may_be_another = [&](const LegRef& ref) {
+      const LiveLeg* other = ref.get();
+      return Waiting::has_no_event(other) && could_carry(other->rx.stack_len, 0) &&
+             may_be_of(*other, flow);
+    };
+    const bool doubtful =
+        data_len == 0 && std::any_of(waiting.begin() + i + 1, waiting.end(), may_be_another);
     waiting_.remove(*leg);
-    if (i > 0) {
+    if (i > 0 || doubtful) {
       leg->infer();
     } else if (flow != kNoFlow) {
       of(flow).device = leg->rx.last_device;

@@ -108,6 +108,8 @@ class Protocol {
   void is_reset(const EventHeader& header, const TcpReceiveReset& event) {
     cpu(header.cpu).reset = event.skaddr;
   }
+  // A poll is over: what it has received was looked at, or is put aside.
+  void polled(CpuId id);
   // The skb's end, or its way on, was seen: nobody waits for it.
   void processed(const EventHeader& header, LiveLeg* leg);
   // The last fragment of a datagram came, `first` is freed: the packet that they are from now on; 0
@@ -174,6 +176,7 @@ class Protocol {
     return connections_[number];
   }
   [[gnu::noinline]] void batch_ends(CpuId id);
+  [[gnu::noinline]] void doubt_the_taken(CpuId id);
   [[gnu::noinline]] void take_put_aside(LiveLeg& leg);
   void was_put_aside(const LiveLeg& leg);
   [[gnu::noinline]] void coalesced_behind(const LiveLeg& first, const TcpProbe& event,

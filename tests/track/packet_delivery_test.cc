@@ -132,6 +132,45 @@ TEST_F(BatchOfTwo, one_that_is_left_may_be_the_one_that_another_was_taken_for) {
   EXPECT_EQ(leg(3).confidence, Confidence::exact);
 }
 
+TEST_F(BatchOfTwo, so_may_one_that_is_left_by_the_last_poll) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 100);
+  process(110, 100);
+  tracker.on(at(120), NapiPoll{NapiAddr{1}, "eth0", 2, 64});
+  read(200, skb(1), 100);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+}
+
+TEST_F(BatchOfTwo, none_is_left_by_the_last_poll) {
+  stack(100, skb(1), 100);
+  stack(101, skb(2), 300);
+  process(110, 100);
+  tracker.on(at(120), NapiPoll{NapiAddr{1}, "eth0", 2, 64});
+  read(200, skb(1), 100);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+}
+
+// Seen in a guest: the first went to a connection that had closed (TIME_WAIT), which no event
+// tells. Of an acknowledgement nothing is heard later.
+TEST_F(BatchOfTwo, an_acknowledgement_may_be_the_one_behind_it) {
+  stack(100, skb(1), 0);
+  stack(101, skb(2), 100);
+  stack(102, skb(3), 0);
+  for (const Nanoseconds time : {110, 111}) process(time, 0);
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::acked);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  EXPECT_EQ(leg(3).confidence, Confidence::inferred) << "another lay before it";
+}
+
+TEST_F(BatchOfTwo, an_acknowledgement_is_not_data) {
+  stack(100, skb(1), 0);
+  stack(101, skb(2), 100);
+  process(110, 0);
+  tracker.finish();
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+}
+
 TEST_F(BatchOfTwo, so_may_one_that_a_task_works_on) {
   for (const CpuId cpu : {0U, 1U}) {
     const Nanoseconds begin = cpu * 1000;
