@@ -32,6 +32,7 @@ inline std::uint32_t whole_data_len(std::uint32_t received_len, std::uint32_t da
 // The segment of a tcp_probe that names no skb: what is not data must be IP and TCP headers.
 inline bool could_carry(std::uint32_t received_len, std::uint32_t data_len) {
   data_len = whole_data_len(received_len, data_len);
+  if (data_len == 0) return has_no_data(received_len);
   return received_len >= data_len + kLeastTcpHeaders && received_len <= data_len + kMostTcpHeaders;
 }
 // How long the headers are of what comes behind a SYN of that length: of the options of a SYN only
