@@ -162,10 +162,8 @@ LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len) {
     if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
     if (is_below(*leg, device) || !leg->owns_address) continue;
     // Nothing more will be heard of it: whether it was another cannot be found out later.
-    const auto may_be_another = [&](const LegRef& ref) {
-      const LiveLeg* other = ref.get();
-      return Waiting::has_no_event(other) && could_carry(other->rx.stack_len, 0) &&
-             may_be_of(*other, flow);
+    const auto may_be_another = [](const LegRef& ref) {
+      return Waiting::has_no_event(ref.get()) && has_no_data(ref.get()->rx.stack_len);
     };
     const bool doubtful =
         data_len == 0 && std::any_of(waiting.begin() + i + 1, waiting.end(), may_be_another);
