@@ -54,7 +54,7 @@ void ByteQueue::clear() {
   received_ = unread_ = 0;
   unsettled_ = aligned_ = false;
   early_ = 0;
-  anothers_ = SkbAddr{};
+  head_ = anothers_ = SkbAddr{};
   away_.reset();
   overtaken_ = 0;
   taken_.clear();

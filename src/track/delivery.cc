@@ -16,15 +16,9 @@ namespace {
 // returns: its copies count at once when so many wait.
 constexpr std::size_t kMaxPendingCopies = 4096;
 
-// Subflows of one MPTCP socket (MPTCP_SUBFLOWS_MAX, net/mptcp/pm.h).
-constexpr std::size_t kMaxSubflows = 8;
-
 // Of a socket that has datagrams nobody has read for so long something is heard: more come, or its
 // reader goes on. One of which nothing was is new, or empty.
 constexpr Nanoseconds kSoonHeardOf = 100'000'000;
-
-// Sockets that have closed, and hold what may still be read.
-constexpr std::size_t kMaxClosed = 64;
 
 // What a socket has to forget, with its queue, may be the very packet that makes it forget: a skb
 // that is told of once more. Its slot is the next packet's then.
@@ -75,49 +69,10 @@ void Delivery::forget_doings(Task& task) {
   task.gaps = legs_.gaps();
 }
 
-Socket& Delivery::new_socket(std::uint64_t key) {
-  if (sockets_.full()) {
-    Socket& old = sockets_.least_used();
-    forget_queue(old, UnknownCause::evicted);
-    count_order(old);
-    sockets_.forget(old);
-  }
-  return sockets_.make(key);
-}
-
 Socket& Delivery::new_datagram_socket(std::uint64_t key, Nanoseconds time) {
   Socket& socket = this->socket(key);
   socket.drained = !legs_.in_gap() && time >= hears_since_ + kSoonHeardOf;
   return socket;
-}
-
-// Bytes that were lost from the events make the order in the queue worthless. What seems to be out
-// of order in a gap may only be behind what was read in it.
-void Delivery::forget_order(Socket& socket) {
-  forget_queue(socket, UnknownCause::gap);
-  if (socket.in_gap) {
-    socket.bytes.set_order(socket.before);
-  } else {
-    socket.before = socket.bytes.order();
-  }
-  socket.in_gap = legs_.in_gap();
-  socket.gaps = legs_.gaps();
-}
-
-void Delivery::forget_queue(Socket& socket, UnknownCause cause) {
-  alignment_.forget(socket);
-  const auto forget = [&](const LegRef& ref) {
-    LiveLeg* leg = ref.get();
-    if (leg == nullptr || leg->rx.delivered) return;
-    leg->crossed_loss = leg->crossed_loss || cause == UnknownCause::gap;
-    legs_.close(*leg, Outcome::unknown, cause);
-  };
-  for (std::size_t i = 0; i < socket.bytes.size(); ++i) forget(socket.bytes.at(i).leg);
-  socket.bytes.clear();
-  socket.drained = false;
-  for (std::size_t i = 0; i < socket.datagrams.size(); ++i) forget(socket.datagrams.at(i).leg);
-  socket.datagrams.clear();
-  socket.early_reads.clear();
 }
 
 // ------------------------------------------------------------------------------ into the socket
@@ -127,11 +82,7 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
   Socket& socket = probed_socket(event);
   if (socket.sport != event.sport || socket.dport != event.dport) {
     const bool was_another = socket.sport != 0 || !socket.datagrams.empty();
-    if (was_another) {
-      forget_queue(socket, UnknownCause::socket_closed);
-      count_order(socket);
-      socket.bytes.begin_anew();
-    }
+    if (was_another) queues_.begin_anew(socket);
     socket.flow = track::flow_of(flows_, event);
     socket.closed = socket.half_closed = false;
     socket.device.reset();
@@ -183,7 +134,7 @@ Socket& Delivery::probed_socket(const TcpProbe& event) {
     return socket(event.sock_cookie);
   }
   Socket* known = sockets_.find(*event.skaddr, event.sock_cookie);
-  return known != nullptr ? as_known(*known) : socket(Sockets::key(*event.skaddr));
+  return known != nullptr ? queues_.heard_of(*known) : socket(Sockets::key(*event.skaddr));
 }
 
 // Before 6.12 tcp_probe tells a socket's cookie, and what its calls tell is its address: where that
@@ -192,7 +143,7 @@ void Delivery::has_address(std::uint64_t cookie, SockAddr sk) {
   const Socket* its = sockets_.find(cookie);
   Socket* here = sockets_.find(Sockets::key(sk));
   if (its == nullptr || here == its) return;
-  if (here != nullptr && Sockets::is_address(here->key)) end_socket(*here);
+  if (here != nullptr && Sockets::is_address(here->key)) queues_.end(*here);
   sockets_.find(sk, cookie);
 }
 
@@ -208,7 +159,7 @@ void Delivery::arrives(const EventHeader& header, Socket& socket, LiveLeg& leg,
 
 void Delivery::queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg,
                            std::uint32_t bytes) {
-  if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+  queues_.make_room(socket);
   if (!has_not_ended(leg)) leg = nullptr;
   if (leg != nullptr && leg->rx.has_data) [[unlikely]] {
     if (Socket* other = sockets_.find(leg->rx.socket)) other->bytes.erase(*leg);  // a wrong guess
@@ -235,7 +186,8 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
     return;
   }
   if (event.protocol == kProtocolMptcp) {
-    return take_over(socket(Sockets::key(event.skaddr)), leg->rx.socket);
+    Socket& socket = this->socket(Sockets::key(event.skaddr));
+    return subflows_.add_and_gather(socket, leg->rx.socket, sees_ready_);
   }
   if (event.protocol != kProtocolTcp && leg->rx.queued) leave(*leg);
   if (event.protocol != kProtocolTcp) origins_.took_another(header.cpu);
@@ -261,7 +213,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   if (!sure) leg->infer();
   leg->rx.socket = Sockets::key(event.skaddr);
   Socket& socket = this->socket(leg->rx.socket, header.time);
-  if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+  queues_.make_room(socket);
   datagrams_.announced(socket, *leg, header.time);
 }
 
@@ -271,7 +223,7 @@ void Delivery::part_ready(const EventHeader& header, const SkDataReady& event) {
   cpu(header.cpu).ready = leg;
   origins_.took_another(header.cpu);
   Socket& socket = this->socket(Sockets::key(event.skaddr), header.time);
-  if (socket.datagrams.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
+  queues_.make_room(socket);
   datagrams_.part_announced(socket, has_not_ended(leg) ? leg : nullptr, header.time);
 }
 
@@ -289,52 +241,6 @@ void Delivery::tell_answer(const Answer& answer) {
   } else {
     socket->bytes.answered_unannounced(answer.len);
   }
-}
-
-// What a subflow has received goes to the MPTCP socket, in one queue with what the others have, and
-// is coalesced there (__mptcp_move_skbs_from_subflow(), net/mptcp/protocol.c).
-void Delivery::take_over(Socket& socket, std::uint64_t subflow) {
-  const Socket* from = sockets_.find(subflow);
-  if (from == nullptr || !from->subflows.empty()) return gather(socket);  // it is none
-  std::vector<std::uint64_t>& subflows = socket.subflows;
-  const bool known = std::find(subflows.begin(), subflows.end(), subflow) != subflows.end();
-  if (!known) {
-    if (subflows.size() == kMaxSubflows) subflows.erase(subflows.begin());
-    subflows.push_back(subflow);
-  }
-  gather(socket);
-}
-
-// In the order in which they came. Those that the subflow has not announced it may not have: it is
-// at work on them, or waits for one before them.
-void Delivery::gather(Socket& socket) {
-  const auto arrival = [](const QueuedBytes& bytes) {
-    const LiveLeg* leg = bytes.leg.get();
-    return leg == nullptr ? 0 : leg->stages[Stage::proto];
-  };
-  for (const std::uint64_t key : socket.subflows) {
-    if (sockets_.find(key) == nullptr) continue;  // closed
-    ByteQueue& bytes = this->socket(key).bytes;
-    for (std::size_t left = announced(bytes); left > 0; --left, bytes.pop()) {
-      gathered_.push_back(bytes.at(0));
-    }
-  }
-  std::stable_sort(gathered_.begin(), gathered_.end(),
-                   [&](const auto& a, const auto& b) { return arrival(a) < arrival(b); });
-  for (const QueuedBytes& bytes : gathered_) {
-    if (LiveLeg* leg = bytes.leg.get(); leg != nullptr) leg->rx.socket = socket.key;
-    if (socket.bytes.size() >= Socket::kMaxQueued) forget_queue(socket, UnknownCause::evicted);
-    socket.bytes.push_unordered(bytes.leg, bytes.bytes);
-  }
-  gathered_.clear();
-}
-
-// As many as end with the last that was.
-std::size_t Delivery::announced(const ByteQueue& bytes) const {
-  std::size_t number = bytes.size();
-  const auto waits = [](const LiveLeg* leg) { return leg != nullptr && !leg->rx.ready; };
-  while (sees_ready_ && number > 0 && waits(bytes.at(number - 1).leg.get())) --number;
-  return number;
 }
 
 // It was a clone of it that the socket it was given to has got.
@@ -384,12 +290,12 @@ void Delivery::state_changed(const EventHeader& header, const InetSockSetState& 
   if (mptcp) reads_.mptcp_is_here();
   Socket* socket = sockets_.find(Sockets::key(event.skaddr));
   if (event.newstate != kTcpClose) {
-    if (socket != nullptr && socket->closed) end_socket(*socket);  // another connection has it
+    if (socket != nullptr && socket->closed) queues_.end(*socket);  // another connection has it
     return half_closes(event);
   }
   if (socket == nullptr) return;
-  if (can_still_be_read(header, event, *socket, comm)) return keep_closed(*socket);
-  end_socket(*socket);
+  if (can_still_be_read(header, event, *socket, comm)) return queues_.keep_closed(*socket);
+  queues_.end(*socket);
 }
 
 // It has sent its FIN, and may receive. Where it has received nothing so far but what opened it, no
@@ -423,23 +329,6 @@ bool Delivery::can_still_be_read(const EventHeader& header, const InetSockSetSta
   if (thread_kind(comm) == ThreadKind::kernel) return event.protocol == kProtocolMptcp;
   const Task& task = this->task(header);
   return task.in_call && !ends_sockets(task.call);
-}
-
-// No event tells that the task ends it after that.
-void Delivery::keep_closed(Socket& socket) {
-  if (socket.closed) return;
-  socket.closed = true;
-  closed_.push_back(socket.key);
-  if (closed_.size() <= kMaxClosed) return;
-  Socket* oldest = sockets_.find(closed_.front());
-  closed_.pop_front();
-  if (oldest != nullptr && oldest->closed) end_socket(*oldest);
-}
-
-void Delivery::end_socket(Socket& socket) {
-  forget_queue(socket, UnknownCause::socket_closed);
-  count_order(socket);
-  sockets_.forget(socket);
 }
 
 // ------------------------------------------------------------------------------ out of the socket
@@ -545,7 +434,7 @@ void Delivery::discard(Task& task, const EventHeader& header, const SockRecvLeng
   const auto bytes = static_cast<std::uint64_t>(event.ret);
   if ((event.flags & kMsgOob) != 0 || bytes <= copied) return;
   const std::uint64_t key = Sockets::key(event.sk);
-  gather(socket(key));
+  subflows_.gather(socket(key), sees_ready_);
   take_uncopied(task, key, taking(task, header), bytes - copied);
 }
 
@@ -557,11 +446,11 @@ void Delivery::take_from_subflows(Task& task, std::uint64_t key) {
     LiveLeg* leg = copy.leg.get();
     if (leg != nullptr && leg->rx.has_data) {
       leg->rx.ready = true;  // it is read before it was announced, or that was not recorded
-      take_over(socket, leg->rx.socket);
+      subflows_.add_and_gather(socket, leg->rx.socket, sees_ready_);
     }
     copy.socket = key;
   }
-  gather(socket);
+  subflows_.gather(socket, sees_ready_);
   commit(task, key);
 }
 
@@ -816,11 +705,7 @@ void Delivery::finish() {
     settle(task.acked);
     if (!task.copies.empty() && !task.peeking) commit(task, 0);
   });
-  sockets_.each([this](Socket& socket) {
-    if (socket.closed) forget_queue(socket, UnknownCause::socket_closed);
-    alignment_.forget(socket);
-    count_order(socket);
-  });
+  queues_.finish();
   tasks_.each([this](Task& task) {
     reads_.returned(task, 0);
     origins_.release_sent(task);

@@ -28,7 +28,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -49,7 +48,9 @@
 #include "track/protocol.h"
 #include "track/reads.h"
 #include "track/socket.h"
+#include "track/socket_queues.h"
 #include "track/split_datagrams.h"
+#include "track/subflows.h"
 #include "track/tasks.h"
 
 namespace skbtrail::track {
@@ -172,27 +173,15 @@ class Delivery {
     return task;
   }
   [[gnu::noinline]] void forget_doings(Task& task);
-  // References to others end when a new one is made.
-  Socket& socket(std::uint64_t key) {
-    Socket* known = sockets_.find(key);
-    return as_known(known != nullptr ? *known : new_socket(key));
-  }
-  Socket& as_known(Socket& socket) {
-    socket.used = true;
-    if (socket.gaps != legs_.gaps()) [[unlikely]]
-      forget_order(socket);
-    return socket;
-  }
+  Socket& socket(std::uint64_t key) { return queues_.at(key); }
   Socket& probed_socket(const TcpProbe& event);
   [[gnu::noinline]] void has_address(std::uint64_t cookie, SockAddr sk);
   // Of datagrams, that an event of that time is about.
   Socket& socket(std::uint64_t key, Nanoseconds time) {
     Socket* known = sockets_.find(key);
-    return known != nullptr ? as_known(*known) : new_datagram_socket(key, time);
+    return known != nullptr ? queues_.heard_of(*known) : new_datagram_socket(key, time);
   }
   [[gnu::noinline]] Socket& new_datagram_socket(std::uint64_t key, Nanoseconds time);
-  [[gnu::noinline]] Socket& new_socket(std::uint64_t key);
-  [[gnu::noinline]] void forget_order(Socket& socket);
   void settle(LegRef& acked) {
     if (!acked.is_set()) return;  // at most events
     if (LiveLeg* leg = acked.get(); leg != nullptr) legs_.close(*leg, Outcome::acked);
@@ -201,9 +190,6 @@ class Delivery {
   void commit(Task& task, std::uint64_t key);
   void forget_peeked(Task& task);
   [[gnu::noinline]] void leave(LiveLeg& leg);
-  [[gnu::noinline]] void take_over(Socket& socket, std::uint64_t subflow);
-  void gather(Socket& socket);
-  std::size_t announced(const ByteQueue& bytes) const;
   [[gnu::noinline]] void take_from_subflows(Task& task, std::uint64_t key);
   [[gnu::noinline]] void early_reads_returned(Task& task, Nanoseconds time);
   bool was_read_unplaced(const LiveLeg& leg);
@@ -227,16 +213,9 @@ class Delivery {
   [[gnu::noinline]] void name_acks(Task& task, std::uint64_t key, FlowId flow);
   void pop_bytes(Socket& socket, Task& task, const PendingCopy& copy);
   void deliver_read(const Socket& socket, Task& task, const Taking& taking);
-  // Once, when its connection is over or the capture is.
-  void count_order(const Socket& socket) {
-    if (socket.bytes.disordered()) ++counters_.disordered_sockets;
-  }
-  [[gnu::noinline]] void forget_queue(Socket& socket, UnknownCause cause);
   [[gnu::noinline]] void half_closes(const InetSockSetState& event);
   bool can_still_be_read(const EventHeader& header, const InetSockSetState& event,
                          const Socket& socket, std::string_view comm);
-  void keep_closed(Socket& socket);
-  void end_socket(Socket& socket);
   void queue_segments(const EventHeader& header, Socket& socket, const Protocol::Probed& probed);
   void arrives(const EventHeader& header, Socket& socket, LiveLeg& leg, std::uint32_t bytes);
   void queue_bytes(const EventHeader& header, Socket& socket, LiveLeg* leg, std::uint32_t bytes);
@@ -251,13 +230,12 @@ class Delivery {
   DeliveryCounters counters_;
   Alignment alignment_{legs_, tasks_, reads_, counters_};
   Datagrams datagrams_{tasks_, reads_, alignment_, counters_};
+  SocketQueues queues_{legs_, sockets_, alignment_, counters_};
+  Subflows subflows_{sockets_, queues_};
   PerCpu<Cpu> cpus_;
   Openers openers_{flows_};
-  std::deque<std::uint64_t> closed_;  // sockets that could still be read then, oldest first
-  // Empty but for their memory:
-  std::vector<QueuedBytes> gathered_;  // by subflows
-  std::vector<LiveLeg*> read_;         // by a copy
-  Nanoseconds hears_since_ = 0;        // 0: of nothing yet
+  std::vector<LiveLeg*> read_;   // by a copy; empty but for its memory
+  Nanoseconds hears_since_ = 0;  // 0: of nothing yet
   bool sees_ready_ = false;
   bool sees_cookies_ = false;  // tcp_probe tells no address
   bool sees_calls_ = false;

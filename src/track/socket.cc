@@ -11,20 +11,13 @@ Socket& Sockets::make(std::uint64_t key) {
   }
   Socket& socket = *free_.back();
   free_.pop_back();
+  static_cast<SocketState&>(socket) = {};
   socket.key = key;
-  socket.address = 0;
-  socket.flow = kNoFlow;
-  socket.device.reset();
-  socket.sport = socket.dport = 0;
-  socket.headers = Socket::kNoHeaders;
-  socket.gaps = 0;
-  socket.in_gap = false;
   socket.used = socket.alive = true;
   socket.bytes.begin_anew();
   socket.datagrams.clear();
   socket.early_reads.clear();
   socket.unplaced.clear();
-  socket.drained = socket.closed = false;
   socket.subflows.clear();
   sockets_.emplace(key, &socket);
   recent_[place(key)] = &socket;

@@ -17,11 +17,8 @@
 
 namespace skbtrail::track {
 
-struct Socket {
-  // Packets. Then all of them are given up: without the oldest, the order of the others would not
-  // tell any more whose bytes are read.
-  static constexpr std::size_t kMaxQueued = 65536;
-  static constexpr std::size_t kMaxEarly = 64;
+// What nobody knows of another socket.
+struct SocketState {
   static constexpr std::uint32_t kNoHeaders = 0xffffffff;
 
   std::uint64_t key = 0;
@@ -35,16 +32,25 @@ struct Socket {
   ByteQueue::Order before;  // of `bytes`, that gap
   bool used = false;        // since Sockets looked for one to forget
   bool alive = false;
+  bool drained = false;      // all that `datagrams` may lack has been read
+  bool closed = false;       // and what it holds can still be read
+  bool half_closed = false;  // has sent its FIN: no tcp_probe tells of what comes
+  bool doubtful = false;     // `bytes` may hold another's, or lack some
+};
+
+struct Socket : SocketState {
+  // Packets. Then all of them are given up: without the oldest, the order of the others would not
+  // tell any more whose bytes are read.
+  static constexpr std::size_t kMaxQueued = 65536;
+  static constexpr std::size_t kMaxEarly = 64;
+
+  // The next socket in this place has their memory.
   ByteQueue bytes;
   DatagramQueue datagrams;
   // Of datagrams that were read before their sk_data_ready came: __udp_enqueue_schedule_skb() (net/
   // ipv4/udp.c) puts one into the queue first, and a reader on another CPU may be that fast.
   Fifo<EarlyRead> early_reads;
   UnplacedReads unplaced;               // while `bytes` is not aligned, or `datagrams` not drained
-  bool drained = false;                 // all that `datagrams` may lack has been read
-  bool closed = false;                  // and what it holds can still be read
-  bool half_closed = false;             // has sent its FIN: no tcp_probe tells of what comes
-  bool doubtful = false;                // `bytes` may hold another's, or lack some
   std::vector<std::uint64_t> subflows;  // of an MPTCP socket, their keys
 };
 
