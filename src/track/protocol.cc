@@ -250,7 +250,7 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
 // The same for a segment without data. That one may be is no reason to think that it is: many are
 // freed without an event. But a socket is locked and released in one call (lock_sock(),
 // release_sock(), net/core/sock.c): it came since then, by the connection's device, and nobody else
-// has its address. The oldest; where the device is not known yet, the only one.
+// has its address. The oldest; where the device is not known yet, if all came by the same.
 LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
   candidates_.clear();
   waiting_.each([&](LiveLeg& leg) {
@@ -258,7 +258,11 @@ LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, 
                         leg.rx.fragment_of == 0 && leg.owns_address && came_by(leg, device);
     if (may_be && (flow == kNoFlow || may_be_of(leg, flow))) candidates_.push_back(&leg);
   });
-  if (candidates_.empty() || (!device && candidates_.size() > 1)) return nullptr;
+  if (candidates_.empty()) return nullptr;
+  const DeviceId first_device = candidates_.front()->rx.last_device;
+  for (const LiveLeg* leg : candidates_) {
+    if (!came_by(*leg, first_device)) return nullptr;
+  }
   LiveLeg* leg = *std::min_element(candidates_.begin(), candidates_.end(), came_before);
   waiting_.remove(*leg);
   leg->infer();

@@ -45,9 +45,10 @@ struct ReceiveBacklog : ReceiveScript {
     tracker.on(task(40), TcpRcvSpaceAdjust{kSocket, 5});
     softirq_exit(50);
   }
-  void receive_elsewhere(Nanoseconds time, std::uint64_t number, std::uint32_t len = 52) {
+  void receive_elsewhere(Nanoseconds time, std::uint64_t number, std::uint32_t len = 52,
+                         std::string_view device = "eth0") {
     softirq(time);
-    receive(time + 1, skb(number), len);
+    receive(time + 1, skb(number), len, device);
     softirq_exit(time + 2);
   }
   // By the task.
@@ -565,7 +566,7 @@ TEST_F(ReceiveBacklog, what_is_longer_than_headers_is_no_acknowledgement) {
 TEST_F(ReceiveBacklog, where_the_device_is_unknown_one_must_be_the_only_one) {
   enter(100);
   receive_elsewhere(110, 1);
-  receive_elsewhere(120, 2);
+  receive_elsewhere(120, 2, 52, "eth1");
   acknowledged(task(130));
   exit(140);
   enter(200);
@@ -575,6 +576,17 @@ TEST_F(ReceiveBacklog, where_the_device_is_unknown_one_must_be_the_only_one) {
   EXPECT_EQ(outcome(1), Outcome::open);
   EXPECT_EQ(outcome(2), Outcome::open);
   EXPECT_EQ(outcome(3), Outcome::acked);
+}
+
+// Seen in a guest: what IPsec's workers have decrypted waits while one call sends a whole file.
+TEST_F(ReceiveBacklog, where_all_came_by_one_device_it_is_that) {
+  enter(100, "sendfile64");
+  receive_elsewhere(110, 1);
+  receive_elsewhere(120, 2);
+  for (const Nanoseconds time : {130, 140}) acknowledged(task(time));
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(1).last, Stage::proto), 130U);
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 140U);
 }
 
 TEST_F(ReceiveBacklog, a_change_of_state_uses_one_up) {
