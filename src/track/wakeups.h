@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <vector>
@@ -24,28 +25,34 @@ class Wakeups {
     if (!leg.stages.has(Stage::wake)) return;
     const Nanoseconds wake = leg.stages[Stage::wake];
     ++counts_.after_wakeup;
-    Nanoseconds& last = last_[leg.pid];
-    if (wake != last) ++counts_.wakeups;
-    last = wake;
-    if (last_.size() > kMostReaders) [[unlikely]]
+    // What had to wait for others is read behind what a later wakeup was for.
+    Wakes& wakes = readers_[leg.pid];
+    if (std::find(wakes.begin(), wakes.end(), wake) != wakes.end()) return;
+    ++counts_.wakeups;
+    std::shift_right(wakes.begin(), wakes.end(), 1);
+    wakes.front() = wake;
+    if (readers_.size() > kMostReaders) [[unlikely]]
       forget();
   }
   const WakeupCounts& counts() const { return counts_; }
-  std::size_t readers() const { return last_.size(); }
+  std::size_t readers() const { return readers_.size(); }
 
   static constexpr std::size_t kMostReaders = 65'536;
 
  private:
+  using Wakes = std::array<Nanoseconds, 4>;  // that brought a packet, the last first
+
   // Those that were woken last long ago: what they were woken for has been read.
   [[gnu::noinline]] void forget() {
     std::vector<Nanoseconds> times;
-    for (const auto& [pid, wake] : last_) times.push_back(wake);
+    for (const auto& [pid, wakes] : readers_) times.push_back(wakes.front());
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
     std::nth_element(times.begin(), middle, times.end());
-    boost::unordered::erase_if(last_, [&](const auto& entry) { return entry.second <= *middle; });
+    boost::unordered::erase_if(readers_,
+                               [&](const auto& entry) { return entry.second.front() <= *middle; });
   }
 
-  boost::unordered_flat_map<Pid, Nanoseconds> last_;
+  boost::unordered_flat_map<Pid, Wakes> readers_;
   WakeupCounts counts_;
 };
 
