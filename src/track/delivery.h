@@ -72,6 +72,8 @@ class Delivery {
   // A socket takes the bytes of the packets that were probed.
   void received(const EventHeader& header, const Protocol::Probed& probed, const TcpProbe& event);
   void ready(const EventHeader& header, LiveLeg* leg, bool sure, const SkDataReady& event);
+  // What a socket has is announced.
+  bool sees_ready() const { return sees_ready_; }
   // Its socket takes it as many datagrams: the packet is freed, and they follow on that CPU, as may
   // those of others that wait there.
   void splits(const EventHeader& header, LiveLeg& leg, bool others_wait) {

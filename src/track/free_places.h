@@ -20,6 +20,7 @@ enum class FreePlace : std::uint8_t {
   reassembly,     // the first fragment, as the last has come
   fragment_list,  // with the skb in whose list it hung
   datagram,       // by the task that has read it
+  deferred,       // by the CPU that received it: a task on another one has read it
   tap,            // by a packet socket, to which it was given
   tap_read,       // by the task that has read it from a packet socket
   no_packet,      // with or by a socket that gets no packets: unix, netlink
@@ -48,6 +49,10 @@ class FreePlaces {
     // skb_consume_udp() (net/ipv4/udp.c) is called last, and leaves its caller's address.
     for (const std::string_view reader : {"udp_recvmsg+", "udpv6_recvmsg+", "skb_consume_udp+"}) {
       if (name.starts_with(reader)) place = FreePlace::datagram;
+    }
+    // skb_defer_free_flush() (net/core/dev.c, since 5.19) is part of it, or not.
+    for (const std::string_view later : {"net_rx_action+", "skb_defer_free_flush+"}) {
+      if (name.starts_with(later)) place = FreePlace::deferred;
     }
     // udp_rcv_segment() is part of udp_queue_rcv_skb(), and that may be of its callers.
     for (const std::string_view splitter :

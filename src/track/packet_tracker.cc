@@ -286,9 +286,13 @@ bool PacketTracker::is_taps_clone(const EventHeader& header,
 
 // Who reads a packet socket frees the packet itself where nobody else took it, which has its clone
 // else. IP takes all that is IP's (deliver_ptype_list_skb(), net/core/dev.c, 5.4 to 6.18: the last
-// one gets the skb, and ip_rcv() came first); of what else there is a driver tells.
+// one gets the skb, and ip_rcv() came first); of what else there is a driver tells. And what no
+// socket has had nobody has read.
 bool PacketTracker::is_not_it(const LiveLeg& leg, const ConsumeSkb& event) {
   const FreePlace place = place_of(event);
+  if (place == FreePlace::deferred) {
+    return delivery_.sees_ready() && !leg.rx.queued && !leg.rx.copied && !leg.rx.delivered;
+  }
   return place == FreePlace::no_packet || (place == FreePlace::tap_read && !leg.rx.only_for_taps);
 }
 

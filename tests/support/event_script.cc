@@ -269,15 +269,16 @@ constexpr std::array<std::int64_t, 12> kStates{0,    1,    2,    4,     8,     0
 constexpr std::array<std::uint16_t, 10> kProtocols{0x0800, 0,      6,      17,     262,
                                                    0x86dd, 0x8100, 0x88a8, 0x0806, 1};
 constexpr std::array<std::uint16_t, 4> kFamilies{2, 10, 17, 16};
-constexpr std::array<std::uint64_t, 9> kPlaces{0xffffffff81000010,
-                                               0xffffffff81001010,
-                                               0xffffffff81002010,
-                                               0xffffffff81003010,
-                                               0xffffffff81004010,
-                                               0xffffffff81006010,
-                                               0,
-                                               0xffffffff81005010,
-                                               0xffffffff81007010};
+constexpr std::array<std::uint64_t, 10> kPlaces{0xffffffff81000010,
+                                                0xffffffff81001010,
+                                                0xffffffff81002010,
+                                                0xffffffff81003010,
+                                                0xffffffff81004010,
+                                                0xffffffff81006010,
+                                                0,
+                                                0xffffffff81005010,
+                                                0xffffffff81007010,
+                                                0xffffffff81008010};
 constexpr std::array<std::uint8_t, 8> kFlags{
     0, kFlagSoftirq, kFlagHardirq, kFlagHardirq | kFlagSoftirq, kFlagNmi, kFlagBhOff, 5, 0xff};
 
@@ -494,7 +495,8 @@ std::string_view ScriptedKernel::kallsyms() {
          "ffffffff81004000 t skb_consume_udp\n"
          "ffffffff81005000 t tcp_rcv_established\n"
          "ffffffff81006000 t unix_stream_read_generic\n"
-         "ffffffff81007000 t tbf_enqueue\n";
+         "ffffffff81007000 t tbf_enqueue\n"
+         "ffffffff81008000 t net_rx_action\n";
 }
 
 std::string_view ScriptedKernel::uname() {

@@ -31,6 +31,38 @@ TEST_F(DatagramDelivery, a_datagram_freed_elsewhere_before_its_call_returns) {
   EXPECT_EQ(time(leg(1), Stage::ret), 140U);
 }
 
+// Seen in a guest: what is freed like that has been read. A packet that no socket has had was freed
+// without an event, and another has its address.
+struct FreedLater : DatagramDelivery {
+  static constexpr std::uint64_t kNetRxAction = 0xffffffff8100b010;
+};
+
+TEST_F(FreedLater, is_a_datagram_that_was_read) {
+  enter(50);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(120), ConsumeSkb{skb(1), kNetRxAction});
+  recv_length(130, 100, kUdp);
+  exit(140, 100);
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+}
+
+TEST_F(FreedLater, is_not_what_no_socket_has_had) {
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(at(300), ConsumeSkb{skb(2), kNetRxAction});
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::unknown);
+}
+
+TEST_F(FreedLater, nobody_knows_who_has_had_it_where_that_is_not_recorded) {
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(200), ConsumeSkb{skb(1), kNetRxAction});
+  tracker.finish();
+  EXPECT_EQ(leg(1).outcome, Outcome::consumed);
+}
+
 // udp_queue_rcv_one_skb() puts it into the queue before it tells so: a reader on another CPU may
 // have taken it by then, and even be back from its call.
 TEST_F(DatagramDelivery, a_datagram_read_before_it_is_announced) {

@@ -88,7 +88,8 @@ struct TrackerScript {
       "ffffffff81007000 t packet_recvmsg\n"
       "ffffffff81008000 t tbf_enqueue\n"
       "ffffffff81009000 t cake_enqueue\n"
-      "ffffffff8100a000 T tcp_rcv_state_process\n"};
+      "ffffffff8100a000 T tcp_rcv_state_process\n"
+      "ffffffff8100b000 t net_rx_action\n"};
   track::DropReasons reasons{
       {{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}, {8, "TCP_OFO_QUEUE_PRUNE"}}};
   track::Flows flows;
