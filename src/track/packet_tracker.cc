@@ -263,7 +263,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     } else if (by_task && may_be_read && delivery_.consumed_by_reader(header, *leg, comm)) {
       if (waited) protocol_.read_early(*leg);
     } else {
-      if (!event.location && may_be_parts(*leg)) leg->infer();
+      if (!event.location && (may_be_parts(*leg) || may_be_anothers(header, *leg))) leg->infer();
       legs_.close(*leg, Outcome::consumed);
     }
   }
@@ -275,6 +275,14 @@ bool PacketTracker::may_be_parts(const LiveLeg& leg) {
   // Of an error (icmp_send(), net/ipv4/icmp.c, 5.4 to 6.18).
   constexpr std::uint32_t kMostIcmp = 576;
   return leg.rx.stack_len > kMostIcmp || leg.rx.datagrams > 1;
+}
+
+// A softirq frees what it has just received; or, from another run, what a task has read on another
+// CPU (skb_defer_free_flush(), net/core/dev.c, since 5.19), at an address that may have been this
+// packet's.
+bool PacketTracker::may_be_anothers(const EventHeader& header, const LiveLeg& leg) {
+  const bool in_its_run = leg.rx.cpu == header.cpu && leg.rx.run == contexts_[header.cpu].run();
+  return !in_task(header) && !in_its_run;
 }
 
 // Of a packet that is sent. What a tap alone was given of those that are received it frees, too.

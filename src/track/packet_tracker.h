@@ -129,6 +129,7 @@ class PacketTracker {
   }
   static void is_described(LiveLeg& leg, const NetDevRxEvent& event);
   static bool may_be_parts(const LiveLeg& leg);
+  bool may_be_anothers(const EventHeader& header, const LiveLeg& leg);
   bool is_taps_clone(const EventHeader& header, std::optional<std::uint64_t> location);
   bool is_not_it(const LiveLeg& leg, const ConsumeSkb& event);
   [[gnu::noinline]] void is_anothers(SkbAddr address);

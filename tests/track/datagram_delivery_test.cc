@@ -63,6 +63,21 @@ TEST_F(FreedLater, nobody_knows_who_has_had_it_where_that_is_not_recorded) {
   EXPECT_EQ(leg(1).outcome, Outcome::consumed);
 }
 
+// Before 6.3.
+TEST_F(FreedLater, may_be_anothers_where_no_place_is_told) {
+  softirq(90);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ConsumeSkb{skb(1)});
+  tracker.on(at(120), NetifReceiveSkb{skb(2), 128, "eth0"});
+  softirq_exit(130);
+  softirq(200);
+  tracker.on(at(210), ConsumeSkb{skb(2)});
+  EXPECT_EQ(leg(1).outcome, Outcome::consumed);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+  EXPECT_EQ(leg(2).outcome, Outcome::consumed);
+  EXPECT_EQ(leg(2).confidence, Confidence::inferred);
+}
+
 // udp_queue_rcv_one_skb() puts it into the queue before it tells so: a reader on another CPU may
 // have taken it by then, and even be back from its call.
 TEST_F(DatagramDelivery, a_datagram_read_before_it_is_announced) {
