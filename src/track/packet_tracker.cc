@@ -299,7 +299,7 @@ bool PacketTracker::is_taps_clone(const EventHeader& header,
 bool PacketTracker::is_not_it(const LiveLeg& leg, const ConsumeSkb& event) {
   const FreePlace place = place_of(event);
   if (place == FreePlace::deferred) {
-    return delivery_.sees_ready() && !leg.rx.queued && !leg.rx.copied && !leg.rx.delivered;
+    return delivery_.sees_ready() && !leg.rx.queued && !leg.rx.copied;
   }
   return place == FreePlace::no_packet || (place == FreePlace::tap_read && !leg.rx.only_for_taps);
 }

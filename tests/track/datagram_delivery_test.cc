@@ -56,6 +56,17 @@ TEST_F(FreedLater, is_not_what_no_socket_has_had) {
   EXPECT_EQ(leg(2).outcome, Outcome::unknown);
 }
 
+TEST_F(FreedLater, is_what_a_call_has_copied) {
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(120), NetifReceiveSkb{skb(2), 128, "eth0"});
+  enter(150);
+  copy(160, skb(2), 100);
+  tracker.on(at(170), ConsumeSkb{skb(2), kNetRxAction});
+  exit(180, 100);
+  EXPECT_EQ(leg(2).outcome, Outcome::delivered);
+}
+
 TEST_F(FreedLater, nobody_knows_who_has_had_it_where_that_is_not_recorded) {
   tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
   tracker.on(at(200), ConsumeSkb{skb(1), kNetRxAction});
@@ -76,6 +87,25 @@ TEST_F(FreedLater, may_be_anothers_where_no_place_is_told) {
   EXPECT_EQ(leg(1).confidence, Confidence::exact);
   EXPECT_EQ(leg(2).outcome, Outcome::consumed);
   EXPECT_EQ(leg(2).confidence, Confidence::inferred);
+}
+
+TEST_F(FreedLater, may_be_anothers_on_another_cpu) {
+  softirq(90, 0);
+  softirq(90, 1);
+  tracker.on(at(100, 0), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110, 1), ConsumeSkb{skb(1)});
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+}
+
+TEST_F(FreedLater, is_its_own_where_a_worker_frees_it) {
+  softirq(90);
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  softirq_exit(110);
+  softirq(200);
+  softirq_exit(210);
+  tracker.on(at(220, 0, kTask, 55), ConsumeSkb{skb(1)});
+  EXPECT_EQ(leg(1).outcome, Outcome::consumed);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
 }
 
 // udp_queue_rcv_one_skb() puts it into the queue before it tells so: a reader on another CPU may
