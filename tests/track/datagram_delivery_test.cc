@@ -65,6 +65,7 @@ TEST_F(FreedLater, is_what_a_call_has_copied) {
   tracker.on(at(170), ConsumeSkb{skb(2), kNetRxAction});
   exit(180, 100);
   EXPECT_EQ(leg(2).outcome, Outcome::delivered);
+  EXPECT_EQ(tracker.unknown_ends(), 0U) << "it is the end of that packet";
 }
 
 TEST_F(FreedLater, nobody_knows_who_has_had_it_where_that_is_not_recorded) {
