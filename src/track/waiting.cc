@@ -18,7 +18,7 @@ constexpr std::size_t kMaxReceived = 512;
 }  // namespace
 
 void Waiting::add(LiveLeg& leg) {
-  std::vector<LegRef>& list = on(leg.rx.cpu);
+  std::vector<LegRef>& list = lists_[leg.rx.cpu];
   if (list.size() >= kMaxReceived) {
     put_aside(list.front());
     list.erase(list.begin());
@@ -29,7 +29,7 @@ void Waiting::add(LiveLeg& leg) {
 
 void Waiting::forget(LiveLeg& leg) {
   leg.rx.waiting = false;
-  if (take(on(leg.rx.cpu), &leg)) return;
+  if (take(lists_[leg.rx.cpu], &leg)) return;
   // When it waits again it must be in one list only, and once: it is among the last.
   for (auto aside = aside_.rbegin(); aside != aside_.rend(); ++aside) {
     if (aside->get() != &leg) continue;
@@ -44,7 +44,7 @@ bool Waiting::has_no_event(const LiveLeg* leg) {
 }
 
 LiveLeg* Waiting::oldest(CpuId id) {
-  std::vector<LegRef>& list = on(id);
+  std::vector<LegRef>& list = lists_[id];
   std::size_t gone = 0;
   while (gone < list.size() && !has_no_event(list[gone].get())) ++gone;
   for (std::size_t i = 0; i < gone; ++i) let_go(list[i]);
@@ -64,7 +64,7 @@ LiveLeg* Waiting::take_oldest(CpuId id, std::optional<DeviceId> device) {
 }
 
 void Waiting::put_aside(CpuId id) {
-  std::vector<LegRef>& list = on(id);
+  std::vector<LegRef>& list = lists_[id];
   for (const LegRef& ref : list) put_aside(ref);
   list.clear();
 }
@@ -93,7 +93,7 @@ void Waiting::let_go(const LegRef& ref) {
 }
 
 void Waiting::on_loss(CpuId id) {
-  std::vector<LegRef>& list = on(id);
+  std::vector<LegRef>& list = lists_[id];
   for (const LegRef& ref : list) let_go(ref);
   list.clear();
 }

@@ -32,13 +32,13 @@ class Waiting {
   // It has its event, or its end.
   void remove(LiveLeg& leg) {
     leg.rx.waiting = false;
-    take(on(leg.rx.cpu), &leg);
+    take(lists_[leg.rx.cpu], &leg);
   }
   // It has neither, and may be added again.
   void forget(LiveLeg& leg);
 
   // What that CPU has received since it last put aside what waited. Some of them may have ended.
-  std::vector<LegRef>& on(CpuId id) { return lists_[id]; }
+  const std::vector<LegRef>& on(CpuId id) { return lists_[id]; }
   // The first that waits; null when none does. Those before it are let go.
   LiveLeg* oldest(CpuId id);
   // Removes the first that came by that device.
