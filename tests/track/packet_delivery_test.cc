@@ -119,12 +119,22 @@ struct BatchOfTwo : PacketDelivery {
     tracker.on(header, event);
   }
   void process(Nanoseconds time, std::uint32_t data_len) { process(at(time), data_len); }
+  // The event is of 100 bytes.
+  void receive_two(std::uint32_t second) {
+    stack(100, skb(1), 100);
+    stack(101, skb(2), second);
+    process(110, 100);
+  }
+  // Whether the first one is sure, once the poll is over.
+  Confidence read_behind_the_poll() {
+    tracker.on(at(120), NapiPoll{NapiAddr{1}, "eth0", 2, 64});
+    read(200, skb(1), 100);
+    return leg(1).confidence;
+  }
 };
 
 TEST_F(BatchOfTwo, one_that_is_left_may_be_the_one_that_another_was_taken_for) {
-  stack(100, skb(1), 100);
-  stack(101, skb(2), 100);
-  process(110, 100);
+  receive_two(100);
   stack(200, skb(3), 100);
   process(210, 100);
   read(300, skb(1), 200);
@@ -133,21 +143,13 @@ TEST_F(BatchOfTwo, one_that_is_left_may_be_the_one_that_another_was_taken_for) {
 }
 
 TEST_F(BatchOfTwo, so_may_one_that_is_left_by_the_last_poll) {
-  stack(100, skb(1), 100);
-  stack(101, skb(2), 100);
-  process(110, 100);
-  tracker.on(at(120), NapiPoll{NapiAddr{1}, "eth0", 2, 64});
-  read(200, skb(1), 100);
-  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  receive_two(100);
+  EXPECT_EQ(read_behind_the_poll(), Confidence::inferred);
 }
 
 TEST_F(BatchOfTwo, none_is_left_by_the_last_poll) {
-  stack(100, skb(1), 100);
-  stack(101, skb(2), 300);
-  process(110, 100);
-  tracker.on(at(120), NapiPoll{NapiAddr{1}, "eth0", 2, 64});
-  read(200, skb(1), 100);
-  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+  receive_two(300);
+  EXPECT_EQ(read_behind_the_poll(), Confidence::exact);
 }
 
 // Seen in a guest: the first went to a connection that had closed (TIME_WAIT), which no event
@@ -198,18 +200,14 @@ TEST_F(BatchOfTwo, so_may_one_that_was_coalesced_with_another) {
 }
 
 TEST_F(BatchOfTwo, one_of_another_length_is_not) {
-  stack(100, skb(1), 100);
-  stack(101, skb(2), 300);
-  process(110, 100);
+  receive_two(300);
   stack(200, skb(3), 100);
   read(300, skb(1), 100);
   EXPECT_EQ(leg(1).confidence, Confidence::exact);
 }
 
 TEST_F(BatchOfTwo, none_is_left) {
-  stack(100, skb(1), 100);
-  stack(101, skb(2), 100);
-  process(110, 100);
+  receive_two(100);
   process(111, 100);
   stack(200, skb(3), 100);  // of another batch, and it is left there
   stack(300, skb(4), 300);
