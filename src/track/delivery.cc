@@ -116,7 +116,6 @@ void Delivery::received_unprobed(const EventHeader& header, SockAddr sk,
 void Delivery::queue_segments(const EventHeader& header, Socket& socket,
                               const Protocol::Probed& probed) {
   Cpu& cpu = this->cpu(header.cpu);
-  socket.doubtful = socket.doubtful || probed.doubtful;
   cpu.answer[level(header)] = {socket.key};
   cpu.coalesced[level(header)].assign(probed.coalesced.begin(), probed.coalesced.end());
   std::uint32_t behind = 0;
@@ -125,6 +124,7 @@ void Delivery::queue_segments(const EventHeader& header, Socket& socket,
   for (LiveLeg* leg : probed.coalesced) {
     queue_bytes(header, socket, leg, leg->rx.stack_len - probed.headers);
   }
+  socket.doubtful = socket.doubtful || probed.doubtful;  // for them room may have been made
 }
 
 Socket& Delivery::probed_socket(const TcpProbe& event) {

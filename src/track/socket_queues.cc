@@ -43,7 +43,7 @@ void SocketQueues::forget_queue(Socket& socket, UnknownCause cause) {
   };
   for (std::size_t i = 0; i < socket.bytes.size(); ++i) forget(socket.bytes.at(i).leg);
   socket.bytes.clear();
-  socket.drained = false;
+  socket.drained = socket.doubtful = false;
   for (std::size_t i = 0; i < socket.datagrams.size(); ++i) forget(socket.datagrams.at(i).leg);
   socket.datagrams.clear();
   socket.early_reads.clear();

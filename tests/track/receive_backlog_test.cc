@@ -388,8 +388,10 @@ TEST_F(ReceiveBacklog, what_was_coalesced_may_have_lost_its_address) {
 // Seen behind a proxy over lo: of 76,256 bytes, which a task's backlog has as one, the event has 16
 // bits.
 struct LargeBacklog : ReceiveBacklog {
-  void acknowledged_by_name(Nanoseconds time, std::uint16_t data_len, std::uint64_t number) {
+  void acknowledged_by_name(Nanoseconds time, std::uint16_t data_len, std::uint64_t number,
+                            std::uint16_t port = 0) {
     TcpProbe event;
+    event.sport = port;
     event.skbaddr = skb(number);
     event.skaddr = kSocket;
     event.data_len = data_len;
@@ -478,6 +480,23 @@ TEST_F(LargeBacklog, keeps_its_length_where_nobody_knows_of_what) {
   EXPECT_EQ(packets.with_id(1).last.confidence, Confidence::inferred);
   EXPECT_EQ(copied(2), 401U);
   EXPECT_EQ(copied(3), 411U);
+  EXPECT_EQ(packets.with_id(3).last.confidence, Confidence::exact);
+}
+
+TEST_F(LargeBacklog, is_not_what_another_connection_is_in_doubt_of) {
+  acknowledged_by_name(50, 0, 9, 80);
+  enter(100, "readv");
+  receive(110, skb(1), 47668, "lo", 1);
+  acknowledged_by_name(120, 10720, 1, 80);
+  exit(130);
+  receive(300, skb(4), 1052, "lo");
+  receive(301, skb(5), 1052, "lo");
+  acknowledged_by_name(310, 1000, 4, 81);
+  acknowledged_by_name(311, 1000, 5, 81);
+  read(400, 4, 2000);
+  tracker.finish();
+  EXPECT_EQ(outcome(1), Outcome::unknown);
+  EXPECT_EQ(copied(3), 401U);
   EXPECT_EQ(packets.with_id(3).last.confidence, Confidence::exact);
 }
 
