@@ -461,7 +461,8 @@ Protocol::Ready Protocol::made_readable(const EventHeader& header, SockAddr sk) 
   const std::uint64_t socket = Sockets::key(sk);
   Cpu& cpu = this->cpu(header.cpu);
   const LiveLeg* last = cpu.current[level(header)].get();
-  const bool tcp = last != nullptr && last->rx.socket == socket;
+  // Known by its cookie where the kernel left out the probe of its first segment.
+  const bool tcp = last != nullptr && (last->rx.socket == socket || of(last->flow).sk == sk);
   if (!tcp && (cpu.datagram.get() == nullptr || cpu.datagram_socket != socket)) return {};
   const std::uint16_t protocol = tcp ? kProtocolTcp : kProtocolUdp;
   Ready ready = made_ready(header, {sk, protocol});
@@ -469,13 +470,23 @@ Protocol::Ready Protocol::made_readable(const EventHeader& header, SockAddr sk) 
   return ready;
 }
 
-// The probe and tcp_probe are the first two things that tcp_rcv_established() does.
+void Protocol::entered_tcp(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
+  cpu(header.cpu).segment[level(header)] = event;
+}
+
+// The probe and tcp_probe are the first two things that tcp_rcv_established() does. Where the
+// kernel left out the probe, those before it tell the socket: by its cookie it would be another.
 void Protocol::complete(const EventHeader& header, TcpProbe& event) {
-  Cpu& cpu = this->cpu(header.cpu);
-  if (!cpu.segment) return;
-  event.skbaddr = cpu.segment->skbaddr;
-  event.skaddr = cpu.segment->skaddr;
-  cpu.segment.reset();
+  std::optional<ProbeTcpRcvEstablished>& segment = cpu(header.cpu).segment[level(header)];
+  Connection& connection = of(track::flow_of(flows_, event));
+  if (segment) {
+    event.skbaddr = segment->skbaddr;
+    event.skaddr = connection.sk = segment->skaddr;
+    connection.cookie = event.sock_cookie;
+    segment.reset();
+  } else if (connection.cookie == event.sock_cookie && connection.sk != SockAddr{}) {
+    event.skaddr = connection.sk;
+  }
 }
 
 void Protocol::udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& event) {
@@ -575,7 +586,8 @@ void Protocol::on_loss(CpuId id) {
   cpu.current[0] = cpu.current[1] = cpu.announced[0] = cpu.announced[1] = LegRef();
   cpu.datagram = LegRef();
   cpu.last_datagram.socket = 0;
-  cpu.segment.reset();
+  cpu.segment[0].reset();
+  cpu.segment[1].reset();
   cpu.reset = SockAddr{};
   waiting_.on_loss(id);
   cpu.has_processed = true;

@@ -87,9 +87,7 @@ class Protocol {
   }
 
   // What probes say (event/probe.h): completes the tcp_probe that follows on this CPU, ...
-  void entered_tcp(const EventHeader& header, const ProbeTcpRcvEstablished& event) {
-    cpu(header.cpu).segment = event;
-  }
+  void entered_tcp(const EventHeader& header, const ProbeTcpRcvEstablished& event);
   void complete(const EventHeader& header, TcpProbe& event);
   // ... and names the datagram whose socket becomes ready next.
   void udp_enqueued(const EventHeader& header, const ProbeUdpEnqueue& event);
@@ -151,8 +149,8 @@ class Protocol {
     LegRef announced[2];  // as its subflow's, and not as its MPTCP socket's
     LegRef datagram;      // that a socket took last, as a probe named it
     std::uint64_t datagram_socket = 0;
-    AnnouncedDatagram last_datagram;                // since the last receive
-    std::optional<ProbeTcpRcvEstablished> segment;  // the next tcp_probe is about it
+    AnnouncedDatagram last_datagram;                   // since the last receive
+    std::optional<ProbeTcpRcvEstablished> segment[2];  // the next tcp_probe is about it
     SockAddr changed{};  // the connection that changed its state last, since the last receive
     LegRef changed_by;   // that segment
     SockAddr reset{};    // the connection that a segment has reset, until its state changes
@@ -167,6 +165,9 @@ class Protocol {
   struct Connection {
     std::optional<DeviceId> device;  // that gave them to the stack
     std::uint32_t headers = 0;       // bytes that are no data; 0: not known
+    // As its last probe told; the kernel may leave one out (Probes::misses()).
+    SockAddr sk{};
+    std::uint64_t cookie = 0;
   };
 
   Cpu& cpu(CpuId id) { return cpus_[id]; }

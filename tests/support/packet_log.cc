@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "cli/pipeline.h"
 
@@ -63,6 +65,48 @@ class PoorerFormats {
   std::deque<std::string> texts_;
 };
 
+// A capture, and the tracker that its events are for.
+class Tracking {
+ public:
+  Tracking(const std::filesystem::path& capture, std::span<const Absent> absent)
+      : trace_(open(capture)), formats_(trace_, absent) {
+    tracker_.subscribe(events);
+  }
+  const stream::Trace& trace() const { return trace_; }
+
+  PacketLog finish() {
+    tracker_.finish();
+    log_.counters = tracker_.counters();
+    log_.send_counters = tracker_.send_counters();
+    log_.delivery_counters = tracker_.delivery_counters();
+    return std::move(log_);
+  }
+
+ private:
+  const stream::Trace& open(const std::filesystem::path& capture) {
+    auto trace = stream::Trace::open(capture);
+    if (!trace) throw std::runtime_error(trace.error().message);
+    log_.trace = std::make_unique<stream::Trace>(std::move(*trace));
+    return *log_.trace;
+  }
+
+  PacketLog log_;
+  const stream::Trace& trace_;
+  const track::Comms comms_{trace_.file().cmdlines()};
+  const track::SyscallNames calls_{trace_.file().uname()};
+  const PoorerFormats formats_;
+  const stream::EventCatalog catalog_{formats_.all()};
+  const track::DropReasons reasons_ = cli::drop_reasons(catalog_);
+  Symbols symbols_{trace_.file().kallsyms()};
+  track::Flows flows_;
+  PacketCollector collector_{log_.packets};
+  track::PacketTracker tracker_{*log_.devices, comms_, calls_,     reasons_,
+                                symbols_,      flows_, collector_, cli::packet_events(catalog_)};
+
+ public:
+  stream::Dispatcher events{catalog_};
+};
+
 }  // namespace
 
 bool has(const stream::EventCatalog& catalog, const Absent& absent) {
@@ -71,31 +115,26 @@ bool has(const stream::EventCatalog& catalog, const Absent& absent) {
 }
 
 PacketLog track_packets(const std::filesystem::path& capture, std::span<const Absent> absent) {
-  auto trace = stream::Trace::open(capture);
-  if (!trace) throw std::runtime_error(trace.error().message);
-  PacketLog log;
-  log.trace = std::make_unique<stream::Trace>(std::move(*trace));
-  const track::Comms comms(log.trace->file().cmdlines());
-  const track::SyscallNames calls(log.trace->file().uname());
-  const PoorerFormats formats(*log.trace, absent);
-  const stream::EventCatalog catalog(formats.all());
-  const track::DropReasons reasons = cli::drop_reasons(catalog);
-  Symbols symbols(log.trace->file().kallsyms());
-  track::Flows flows;
-  PacketCollector collector(log.packets);
-  track::PacketTracker tracker(*log.devices, comms, calls, reasons, symbols, flows, collector,
-                               cli::packet_events(catalog));
-  stream::Dispatcher dispatcher(catalog);
-  tracker.subscribe(dispatcher);
-  track::CaptureFacts facts = cli::start_facts(*log.trace);
-  cli::run_events(*log.trace, {&dispatcher}, facts);
-  tracker.finish();
-  log.counters = tracker.counters();
-  log.send_counters = tracker.send_counters();
-  log.delivery_counters = tracker.delivery_counters();
+  Tracking tracking(capture, absent);
+  track::CaptureFacts facts = cli::start_facts(tracking.trace());
+  cli::run_events(tracking.trace(), {&tracking.events}, facts);
+  PacketLog log = tracking.finish();
   log.missing = facts.missing;
   log.lossless = facts.lossless() && facts.damage.empty();
   return log;
+}
+
+PacketLog track_packets_without(const std::filesystem::path& capture, const IsMissed& is_missed) {
+  Tracking tracking(capture, {});
+  std::map<std::uint16_t, std::pair<std::string, std::size_t>> came;
+  stream::Merge merge = tracking.trace().events();
+  RawEvent event;
+  while (merge.next(event)) {
+    auto& [name, number] = came[event.id];
+    if (name.empty()) name = tracking.trace().catalog().name(event.id);
+    if (!is_missed(name, number++)) tracking.events.dispatch(event);
+  }
+  return tracking.finish();
 }
 
 }  // namespace skbtrail::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,5 +49,10 @@ bool has(const stream::EventCatalog& catalog, const Absent& absent);
 // As if its kernel had not told what is absent. Throws when the capture cannot be read, or does not
 // have that.
 PacketLog track_packets(const std::filesystem::path& capture, std::span<const Absent> absent = {});
+
+// Of an event "sys:event", of which so many came before.
+using IsMissed = std::function<bool(const std::string& event, std::size_t number)>;
+// As if the kernel had left those events out of a capture that is complete.
+PacketLog track_packets_without(const std::filesystem::path& capture, const IsMissed& is_missed);
 
 }  // namespace skbtrail::test

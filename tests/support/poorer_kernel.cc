@@ -63,8 +63,10 @@ std::vector<std::filesystem::path> captures_richer_than(const PoorerKernel& kern
 }
 
 Poorer compare_poorer(const std::filesystem::path& capture, const PoorerKernel& kernel) {
-  const PacketLog whole = track_packets(capture);
-  const PacketLog poorer = track_packets(capture, kernel.absent);
+  return compare_poorer(track_packets(capture), track_packets(capture, kernel.absent));
+}
+
+Poorer compare_poorer(const PacketLog& whole, const PacketLog& poorer) {
   // Two may share all of this: a clock that stepped back stands still for a while.
   using Key = std::tuple<Nanoseconds, SkbAddr, track::LegDirection>;
   const auto key = [](const Leg& leg) { return Key{leg.birth, leg.skbaddr, leg.direction}; };

@@ -34,5 +34,6 @@ struct Poorer {
   std::string text;         // a line for each of those
 };
 Poorer compare_poorer(const std::filesystem::path& capture, const PoorerKernel& kernel);
+Poorer compare_poorer(const PacketLog& whole, const PacketLog& poorer);
 
 }  // namespace skbtrail::test

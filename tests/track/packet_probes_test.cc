@@ -2,6 +2,8 @@
 // tracker says of a packet must be that, and nothing it says may be a guess.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "event/net.h"
@@ -11,6 +13,7 @@
 #include "stream/walk.h"
 #include "support/files.h"
 #include "support/packet_log.h"
+#include "support/poorer_kernel.h"
 
 namespace skbtrail::test {
 namespace {
@@ -19,6 +22,8 @@ using track::Leg;
 using track::LegDirection;
 using track::Outcome;
 using track::Stage;
+
+constexpr std::array kStages{Stage::softirq, Stage::stack, Stage::ready, Stage::copy, Stage::ret};
 
 struct Merge {
   SkbAddr held{}, skb{};
@@ -142,6 +147,15 @@ TEST_F(PacketProbes, gro_put_a_packet_where_the_kernel_says) {
   }
 }
 
+std::size_t lacking(const std::vector<LoggedPacket>& packets) {
+  return static_cast<std::size_t>(
+      std::count_if(packets.begin(), packets.end(), [](const LoggedPacket& packet) {
+        const Leg& last = packet.last();
+        const auto lacks = [&](Stage stage) { return !last.stages.has(stage); };
+        return last.outcome == Outcome::delivered && std::ranges::any_of(kStages, lacks);
+      }));
+}
+
 TEST_F(PacketProbes, what_was_delivered_is_no_guess) {
   std::size_t delivered = 0;
   for (const LoggedPacket& packet : packets.packets) {
@@ -149,13 +163,52 @@ TEST_F(PacketProbes, what_was_delivered_is_no_guess) {
     if (last.outcome != Outcome::delivered) continue;
     ++delivered;
     EXPECT_EQ(last.confidence, track::Confidence::exact) << "packet " << packet.id;
-    for (const Stage stage :
-         {Stage::softirq, Stage::stack, Stage::ready, Stage::copy, Stage::ret}) {
-      EXPECT_TRUE(last.stages.has(stage)) << "packet " << packet.id << " " << name(stage);
-    }
   }
   EXPECT_GT(delivered, 100U);
+  EXPECT_EQ(lacking(packets.packets), 0U);
 }
+
+// The kernel leaves one out while its CPU is in another (kprobe_ftrace_handler(), arch/x86/kernel/
+// kprobes/ftrace.c): of the packet it was for something is not known, and nothing of others.
+class MissedProbe : public ::testing::TestWithParam<const char*> {
+ protected:
+  const std::string event = std::string("skbtrail:") + GetParam();
+  const std::string capture = data_file("6.1-probes_nic.dat");
+  const PacketLog whole = track_packets(capture);
+
+  void expect_a_packet_each(const IsMissed& is_missed) const {
+    std::size_t missed = 0;
+    const PacketLog poorer = track_packets_without(capture, [&](const auto& name, auto number) {
+      const bool it_is = name == event && is_missed(name, number);
+      if (it_is) ++missed;
+      return it_is;
+    });
+    EXPECT_GT(missed, 0U);
+    const Poorer found = compare_poorer(whole, poorer);
+    EXPECT_LE(lacking(poorer.packets) + found.unknown, missed) << found.text;
+    EXPECT_EQ(found.exact, 0U) << found.text;
+  }
+};
+
+TEST_P(MissedProbe, is_of_one_packet) {
+  for (std::size_t one = 0; one < 33; one += 3) {
+    SCOPED_TRACE(one);
+    expect_a_packet_each([&](const auto&, std::size_t number) { return number == one; });
+  }
+}
+
+TEST_P(MissedProbe, is_of_as_many_packets_as_are_missed) {
+  for (std::size_t first = 0; first < 7; ++first) {
+    SCOPED_TRACE(first);
+    expect_a_packet_each([&](const auto&, std::size_t number) { return number % 7 == first; });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, MissedProbe,
+                         ::testing::Values("tcp_rcv_established", "sock_def_readable",
+                                           "__udp_enqueue_schedule_skb", "__tcp_transmit_skb",
+                                           "skb_gro_receive"),
+                         [](const auto& function) { return std::string(function.param); });
 
 }  // namespace
 }  // namespace skbtrail::test

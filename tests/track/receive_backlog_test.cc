@@ -682,7 +682,24 @@ TEST_F(ReceiveBacklog, a_change_of_state_is_not_another_devices_doing) {
   EXPECT_EQ(outcome(2), Outcome::open);
 }
 
-// A socket took its bytes and freed it without an event.
+// `record --probes`: which segment a tcp_probe is about is told right before it, and between the
+// two a softirq may receive.
+TEST_F(ReceiveBacklog, what_is_probed_is_of_a_task_or_of_its_softirq) {
+  acknowledged_in_softirq();
+  receive_elsewhere(60, 1, 1500);
+  receive_elsewhere(70, 2, 1500);
+  tracker.on(task(80), ProbeTcpRcvEstablished{kSocket, skb(2)});
+  softirq(81, 1);
+  receive(82, skb(3), 1500, "eth0", 1);
+  tracker.on(at(83, 1), ProbeTcpRcvEstablished{kSocket, skb(3)});
+  acknowledged(at(84, 1), 1448);
+  softirq_exit(85, 1);
+  acknowledged(task(86), 1448);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(4).last, Stage::proto), 84U);
+  EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), 86U);
+  EXPECT_FALSE(packets.with_id(2).last.stages.has(Stage::proto));
+}
 
 }  // namespace
 }  // namespace skbtrail::test

@@ -1,6 +1,7 @@
 // Sockets that are known by their cookie.
 #include <gtest/gtest.h>
 
+#include "event/probe.h"
 #include "track/delivery_script.h"
 #include "track/socket.h"
 
@@ -257,6 +258,55 @@ TEST_F(CoalescedByCookie, a_copy_is_of_the_socket_whose_skb_was_named_last_where
   tracker.finish();
   EXPECT_EQ(time(leg(5), Stage::copy), 401U);
   EXPECT_EQ(leg(3).outcome, Outcome::open);
+}
+
+// `record --probes` tells the address before each tcp_probe; a probe may be missed.
+struct ProbedSockets : SocketsByCookie {
+  void arrive_missed(Nanoseconds time, SkbAddr address, std::uint64_t cookie) {
+    stack(time, address, 100);
+    TcpProbe event = probe(address, 100);
+    event.skbaddr.reset();
+    event.skaddr.reset();
+    event.sock_cookie = cookie;
+    tracker.on(at(time + 1), event);
+  }
+  void arrive_probed(Nanoseconds time, SkbAddr address, std::uint64_t cookie,
+                     SockAddr sk = kSocket) {
+    tracker.on(at(time), ProbeTcpRcvEstablished{sk, address});
+    arrive_missed(time, address, cookie);
+  }
+};
+
+TEST_F(ProbedSockets, what_came_with_a_missed_probe_ends_with_the_socket) {
+  arrive_probed(100, skb(1), 5);
+  arrive_missed(200, skb(2), 5);
+  close(300);
+  tracker.finish();
+  for (const std::uint64_t id : {1, 2}) {
+    EXPECT_EQ(leg(id).cause, track::UnknownCause::socket_closed) << id;
+  }
+}
+
+TEST_F(ProbedSockets, with_the_first_probe_missed_all_are_of_one_socket) {
+  arrive_missed(100, skb(1), 5);
+  arrive_probed(200, skb(2), 5);
+  tracker.on(at(202), ProbeSockDefReadable{kSocket});
+  close(300);
+  tracker.finish();
+  for (const std::uint64_t id : {1, 2}) {
+    EXPECT_EQ(leg(id).cause, track::UnknownCause::socket_closed) << id;
+  }
+  EXPECT_TRUE(leg(2).stages.has(Stage::ready));
+}
+
+// Between the same two ends, the first one's end was not seen.
+TEST_F(ProbedSockets, a_missed_probe_is_not_the_socket_before) {
+  arrive_probed(100, skb(1), 5, kOther);
+  arrive_missed(200, skb(2), 6);
+  close(300, kOther);
+  tracker.finish();
+  EXPECT_EQ(leg(1).cause, track::UnknownCause::socket_closed);
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
 }
 
 }  // namespace
