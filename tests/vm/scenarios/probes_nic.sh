@@ -69,8 +69,9 @@ check() {
   at_least 1 "$(event_count skbtrail:skb_gro_receive)" 'calls of skb_gro_receive'
   segments_have_a_connection
   at_least 1 "$(event_count skbtrail:__udp_enqueue_schedule_skb)" 'datagrams to sockets'
-  share 'all stages' '.stages | has("softirq") and has("stack") and has("ready") and has("copy") and has("return")' \
-    '.outcome == "delivered"'
+  local lack='["softirq", "stack", "ready", "copy", "return"] - (.stages | keys)'
+  share "all stages (what lacks: $(packets "select(.outcome == \"delivered\") | ($lack)[]" | sort | uniq -c | xargs))" \
+    "($lack) == []" '.outcome == "delivered"'
   share 'TCP with proto' '.stages | has("proto")' '.outcome == "delivered" and .flow != null'
   # What TCP does not announce may have come too early: of its flow, what is read until its place is
   # known is inferred. A packet each of 'all stages' at most.
