@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "tracedat/format.h"
 
 namespace skbtrail::record {
@@ -85,6 +86,12 @@ void give_to_sudo_caller(int fd) {
   const std::optional<unsigned> uid = id_from_environment("SUDO_UID");
   const std::optional<unsigned> gid = id_from_environment("SUDO_GID");
   if (::geteuid() == 0 && uid && gid) (void)!::fchown(fd, *uid, *gid);
+}
+
+bool is_of_caller(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return false;
+  return info.st_uid == ::geteuid() || info.st_uid == id_from_environment("SUDO_UID");
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -168,7 +175,17 @@ Result<Fd> OutputFile::spool(const std::string& suffix) {
   return fd;
 }
 
+// Where it lies on another machine, what could not be written is told when a descriptor of it is
+// closed (the file system's flush(): NFS, CIFS, FUSE).
+Result<void> OutputFile::check_written() {
+  const int copy = ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
+  if (copy >= 0 && ::close(copy) == 0) return {};
+  return fail(ErrorKind::failed, "cannot write {}: {}", path_.string(), errno_text(errno));
+}
+
 Result<bool> OutputFile::commit() {
+  Result<void> written = check_written();
+  if (!written) return pass(written);
   // Look again: the recording may have taken hours.
   Result<Present> present = check_names(path_);
   const bool replaces = present && *present == Present::capture;
@@ -185,7 +202,8 @@ Result<bool> OutputFile::commit() {
               path_.string(), reason, kept);
 }
 
-// A recorder holds its file's lock until it has ended, however that came.
+// A recorder holds its file's lock until it has ended, however that came. In a folder like /tmp
+// others may make files of such a name.
 std::vector<fs::path> OutputFile::left_behind(const fs::path& path) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -193,7 +211,8 @@ std::vector<fs::path> OutputFile::left_behind(const fs::path& path) {
     const std::string name = entry.path().filename();
     if (!is_temporary_name(name) || !starts_like_capture(entry.path())) continue;
     const Fd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) found.push_back(entry.path());
+    if (!fd || !is_of_caller(fd.get()) || !is_printable(name)) continue;
+    if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;

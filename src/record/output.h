@@ -31,11 +31,13 @@ class OutputFile {
   // It cannot be finished: all that was made stays. Returns what to open to read it.
   std::filesystem::path keep();
 
-  // What recorders that were killed left in the folder of `path`: files to open, in order.
+  // What the caller's recorders that were killed left in the folder of `path`: files to open, in
+  // order.
   static std::vector<std::filesystem::path> left_behind(const std::filesystem::path& path);
 
  private:
   OutputFile(std::filesystem::path path, std::filesystem::path temporary, Fd fd);
+  Result<void> check_written();
   void remove_spools();
 
   std::filesystem::path path_;

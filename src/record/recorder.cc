@@ -36,19 +36,12 @@ void allow_open_files() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The steps of record(), and what must live from one to the next. The order of the members matters:
-// they go in reverse, so the readers close the instance's files before the session removes it.
+// The steps of record(), and what must live from one to the next.
 class Recording {
  public:
   Recording(Request request, Signals& signals)
       : request_(std::move(request)), signals_(signals), alarm_(::eventfd(0, EFD_CLOEXEC)) {}
-  // However it ended: readers read to the end, and there is none while tracing is on.
-  ~Recording() {
-    if (!session_) return;
-    if (!off_) (void)session_->stop();
-    readers_.clear();
-    (void)session_->put_back();
-  }
+  ~Recording() { (void)leave_kernel(); }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
@@ -69,7 +62,9 @@ class Recording {
     Result<void> known = check_devices(request_.selection.devices, find_devices());
     if (known && !request_.session.graph.empty()) {
       known = tracefs::check_graph(folder, request_.session.graph);
-      summary_.notes = tracefs::limits_of_graph(folder);
+      for (std::string& limit : tracefs::limits_of_graph(folder)) {
+        summary_.notes.push_back(std::move(limit));
+      }
     }
     if (!known) return known;
     Result<std::vector<Pid>> threads = threads_of(request_.selection.pids);
@@ -209,6 +204,8 @@ class Recording {
 
   Result<void> write() {
     describe_course(text_, *session_, plan_, request_, course_, summary_.stopped_by);
+    // Before what may take minutes: who is killed then leaves nothing in the kernel.
+    for (std::string& line : leave_kernel()) summary_.notes.push_back(std::move(line));
     // Only a Ctrl-C from here on gives it up: not one that was pressed twice, nor the SIGHUP that a
     // service manager sends behind its SIGTERM.
     while (signals_.take() != 0) {
@@ -221,19 +218,26 @@ class Recording {
     Result<bool> kept = output_->commit();
     if (!kept) return pass(kept);
     summary_.kept_old = *kept;
-    readers_.clear();  // they have files of the instance open
-    for (std::string& line : session_->remove()) summary_.notes.push_back(std::move(line));
-    session_.reset();
     return {};
   }
 
-  // Something failed when events had been recorded: nobody but the user throws them away.
+  tl::unexpected<Error> failed(Error error) {
+    for (const std::string& line : leave_kernel()) error.message += "\n" + line;
+    return tl::unexpected(std::move(error));
+  }
+
+  // The same when events had been recorded: nobody but the user throws them away.
   tl::unexpected<Error> keep(Error error) {
-    if (!aborted_ && session_) {
+    const std::vector<std::string> lines = leave_kernel();
+    if (!aborted_) {
       for (const auto& reader : readers_) reader->save_tail();
-      error.message += fmt::format("\nwhat was recorded is in {0}: 'skbtrail report {0}' reads it",
-                                   output_->keep().string());
+      const std::filesystem::path kept = output_->keep();
+      if (!kept.empty()) {
+        error.message += fmt::format(
+            "\nwhat was recorded is in {0}: 'skbtrail report {0}' reads it", kept.string());
+      }
     }
+    for (const std::string& line : lines) error.message += "\n" + line;
     return tl::unexpected(std::move(error));
   }
 
@@ -249,6 +253,18 @@ class Recording {
   }
 
  private:
+  // Nothing of ours is left in the kernel, but for what the lines tell. Readers read to the end,
+  // and there is none while tracing is on.
+  std::vector<std::string> leave_kernel() {
+    if (!session_) return {};
+    if (!off_) (void)session_->stop();
+    for (const auto& reader : readers_) (void)reader->finish();
+    std::vector<std::string> lines = session_->remove();
+    session_.reset();
+    probes_.reset();
+    return lines;
+  }
+
   Result<void> add_probes(const tracefs::KernelEvents& kernel) {
     Result<tracefs::Probes> probes = tracefs::Probes::create(kernel);
     if (!probes) return pass(probes);
@@ -378,7 +394,7 @@ Result<Summary> record(const Request& request) {
   if (done) done = recording.write_start();
   if (done) done = recording.start_readers();
   if (done) done = recording.start();
-  if (!done) return pass(done);
+  if (!done) return recording.failed(done.error());
   recording.wait();
   done = recording.stop();
   if (done) done = recording.write();

@@ -14,9 +14,11 @@ Result<Signals> Signals::block() {
   sigemptyset(&set);
   // Also where they are ignored: a script's `skbtrail record & ... kill -INT $!` has SIGINT ignored
   // and means it. What is blocked arrives all the same (kernel/signal.c, sig_ignored()).
-  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGVTALRM,
+                           SIGPROF, SIGIO, SIGPWR, SIGSTKFLT}) {
     sigaddset(&set, signal);
   }
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigaddset(&set, signal);
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // nohup

@@ -1,5 +1,6 @@
 #include "tracefs/access.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "tracefs/libtracefs.h"
 
 namespace skbtrail::tracefs {
@@ -35,15 +37,17 @@ bool is_locked_down() {
 Error access_error(int error_number, const fs::path& path) {
   const std::string problem =
       fmt::format("cannot use {}: {}", path.string(), errno_text(error_number));
+  const bool denied = error_number == EACCES || error_number == EPERM;
+  // Who boots with it has an empty tracefs (tracing_init_dentry(), kernel/trace/trace.c).
+  if ((denied || error_number == ENOENT) && is_locked_down()) {
+    return {ErrorKind::not_permitted,
+            problem +
+                "\nthe kernel is locked down (/sys/kernel/security/lockdown): boot with "
+                "lockdown=integrity or without it"};
+  }
   switch (error_number) {
     case EACCES:
     case EPERM:
-      if (is_locked_down()) {
-        return {ErrorKind::not_permitted,
-                problem +
-                    "\nthe kernel is locked down (/sys/kernel/security/lockdown): boot with "
-                    "lockdown=integrity or without it"};
-      }
       return {ErrorKind::not_permitted,
               problem +
                   // A group may only read: the files of a new instance have mode 640, and belong to
@@ -83,6 +87,11 @@ Result<void> check_access(const fs::path& folder) {
   const fs::path instances = folder / "instances";
   if (::access(instances.c_str(), R_OK | W_OK | X_OK) != 0) {
     return tl::unexpected(access_error(errno, instances));
+  }
+  // A lockdown is asked for when a file is opened only (tracing_check_open_get_tr()).
+  const fs::path events = folder / "available_events";
+  if (!Fd(::open(events.c_str(), O_RDONLY | O_CLOEXEC))) {
+    return tl::unexpected(access_error(errno, events));
   }
   return {};
 }

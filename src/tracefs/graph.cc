@@ -267,6 +267,18 @@ std::vector<std::string> limits_of_graph(const fs::path& tracing_folder) {
     limits.push_back(fmt::format("{} is set: the graph has only what these functions call",
                                  (tracing_folder / "set_graph_function").string()));
   }
+  const Result<std::string> without = read_whole(tracing_folder / "set_graph_notrace");
+  if (without && !trimmed(*without).empty() && without->front() != '#') {
+    limits.push_back(fmt::format("{} is set: the graph has not what these functions call",
+                                 (tracing_folder / "set_graph_notrace").string()));
+  }
+  // Then the entries are not recorded (trace_graph_entry(), kernel/trace/trace_functions_graph.c).
+  const Result<std::string> shortest = read_whole(tracing_folder / "tracing_thresh");
+  if (shortest && trimmed(*shortest) != "0") {
+    limits.push_back(
+        fmt::format("{} is {}: of the graph only long calls are recorded, by their end",
+                    (tracing_folder / "tracing_thresh").string(), trimmed(*shortest)));
+  }
   const Result<std::string> depth = read_whole(tracing_folder / "max_graph_depth");
   if (depth && trimmed(*depth) != "0") {
     limits.push_back(fmt::format("{} is {}: the graph has no deeper calls",

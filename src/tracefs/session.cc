@@ -1,5 +1,6 @@
 #include "tracefs/session.h"
 
+#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,15 +23,14 @@ constexpr std::string_view kTaskNamesFile = "saved_cmdlines_size";
 // The kernel keeps 128 names by default (SAVED_CMDLINES_DEFAULT), and a busy server has more tasks.
 constexpr std::uint64_t kTaskNames = 16384;
 
-// A recorder that has just begun has its instance and no file of it open: then no event is enabled,
-// or tracing is off. Its pid may be one of another pid namespace.
+// Its pid may be one of another pid namespace: who records has a file of the instance open, and the
+// kernel removes none that is. Before it has, no event is enabled.
 bool was_left(const fs::path& instance, std::string_view pid) {
   pid = pid.substr(0, pid.find_first_not_of("0123456789"));
   std::error_code error;
   if (pid.empty() || fs::exists(fs::path("/proc") / pid, error) || error) return false;
-  const Result<std::string> on = read_whole(instance / "tracing_on");
   const Result<std::string> events = read_whole(instance / "set_event");
-  return on && events && trimmed(*on) == "1" && !trimmed(*events).empty();
+  return events && !trimmed(*events).empty();
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::vector<std::string> remove_left_behind(const fs::path& tracing_folder) {
     if (!name.starts_with(kPrefix)) continue;
     if (!was_left(entry.path(), std::string_view(name).substr(kPrefix.size()))) continue;
     // The kernel refuses while anybody has a file of it open (instance_rmdir(), kernel/trace/
-    // trace.c, 5.4 to 6.18): a recorder reads its buffers all the time.
+    // trace.c, 5.4 to 6.18).
     if (::rmdir(entry.path().c_str()) == 0) {
       lines.push_back(fmt::format("removed {}: its recorder was killed", entry.path().string()));
     }
@@ -72,6 +72,7 @@ Result<Session> Session::create(const fs::path& tracing_folder, const SessionOpt
       return tl::unexpected(access_error(errno, tracing_folder / "instances" / name));
     }
     Session session(tracing_folder, Instance(raw));
+    session.in_use_ = Fd(::open(session.path("tracing_on").c_str(), O_RDONLY | O_CLOEXEC));
     Result<void> done = session.setup(options);
     if (!done) return pass(done);
     return session;
@@ -151,6 +152,7 @@ std::vector<std::string> Session::put_back() {
 
 std::vector<std::string> Session::remove() {
   std::vector<std::string> lines = put_back();
+  in_use_.reset();
   if (tracefs_instance_destroy(instance_.get()) != 0) {
     const std::string reason = errno_text(errno);
     // What it costs while it is there: nothing is recorded, and its buffers are small.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "skbtrail/result.h"
 #include "tracefs/buffer.h"
 #include "tracefs/libtracefs.h"
@@ -82,6 +83,7 @@ class Session {
 
   std::filesystem::path root_;
   Instance instance_;
+  Fd in_use_;  // one of the instance's files: nobody can remove it meanwhile
   std::vector<Buffer> buffers_;
   Saved task_names_;  // the size of their table
   Saved saved_;       // goes first: it may hold files of the instance

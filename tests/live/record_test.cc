@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +17,7 @@
 #include <regex>
 #include <sstream>
 
+#include "base/fd.h"
 #include "support/all_pages.h"
 #include "support/background.h"
 #include "support/files.h"
@@ -287,7 +290,8 @@ TEST_P(RecordSignal, ends_it_with_a_whole_file) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RecordSignal,
-                         ::testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1));
+                         ::testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPROF,
+                                           SIGRTMAX));
 
 // As a service manager does it, and whoever presses Ctrl-C twice before anything is written.
 TEST_F(Record, a_second_signal_before_the_file_is_written_does_not_give_it_up) {
@@ -319,6 +323,67 @@ TEST_F(Record, what_a_killed_recorder_left_is_removed_by_the_next) {
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("removed " + (kInstances / name).string()));
   EXPECT_FALSE(fs::exists(kInstances / name));
+}
+
+// One that was killed in its last moments. Another recorder, whose pid may be one of another
+// namespace, has its instance open.
+TEST_F(Record, a_stopped_instance_is_left_behind_too_but_not_one_that_is_open) {
+  const fs::path left = kInstances / "skbtrail-999999999";
+  fs::create_directory(left);
+  std::ofstream(left / "tracing_on") << 0;
+  std::ofstream(left / "set_event") << "irq:*";
+  {
+    const std::ifstream in_use(left / "tracing_on");
+    EXPECT_EQ(record({"-e", "irq:*"}, {"true"}).status, 0);
+    EXPECT_TRUE(fs::exists(left));
+  }
+  EXPECT_EQ(record({"-e", "irq:*"}, {"true"}).status, 0);
+  EXPECT_FALSE(fs::exists(left));
+}
+
+// In the order in which they come: a folder goes, a file gets its name.
+class Changes {
+ public:
+  Changes(const fs::path& removed_in, const fs::path& named_in)
+      : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    EXPECT_GE(::inotify_add_watch(fd_.get(), removed_in.c_str(), IN_DELETE), 0);
+    EXPECT_GE(::inotify_add_watch(fd_.get(), named_in.c_str(), IN_MOVED_TO), 0);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    alignas(inotify_event) std::array<char, 65536> buffer;
+    const ssize_t size = ::read(fd_.get(), buffer.data(), buffer.size());
+    for (ssize_t at = 0; at < size;) {
+      inotify_event event{};
+      std::memcpy(&event, buffer.data() + at, sizeof event);
+      names.emplace_back(buffer.data() + at + sizeof event);
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+    return names;
+  }
+
+ private:
+  Fd fd_;
+};
+
+// To put the file together may take minutes, and who waits for that may lose patience.
+TEST_F(Record, nothing_is_left_in_the_kernel_while_the_file_is_put_together) {
+  const Changes changes(kInstances, folder_.path());
+  test::Background recorder(
+      {SKBTRAIL_BINARY, "record", "-e", "irq:*", "-o", file_.string(), "--", "true"});
+  const std::string instance = "skbtrail-" + std::to_string(recorder.pid());
+  EXPECT_EQ(recorder.finish().status, 0);
+  std::vector<std::string> names = changes.names();
+  std::erase_if(names, [&](const auto& name) { return name != instance && name != "trace.dat"; });
+  EXPECT_THAT(names, ::testing::ElementsAre(instance, "trace.dat"));
+}
+
+TEST_F(Record, what_comes_under_the_files_name_meanwhile_stays_and_so_does_the_capture) {
+  const RunResult result = record({"-e", "irq:*"}, {"sh", "-c", "echo mine >" + file_.string()});
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_EQ(test::read_file(file_), "mine\n");
+  EXPECT_THAT(result.err, HasSubstr("it is complete, in"));
+  EXPECT_THAT(result.err, ::testing::Not(HasSubstr("is in :")));
 }
 
 // The file that it was writing, which is not one of its CPUs'.

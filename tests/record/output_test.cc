@@ -174,6 +174,20 @@ TEST_F(Output, nothing_else_was_left_by_a_recorder) {
   EXPECT_THAT(OutputFile::left_behind(path_), ElementsAre(folder_ / ".trace.dat.AbCd12"));
 }
 
+// What they say they left would be root's to remove.
+TEST_F(Output, others_files_are_not_what_a_recorder_left) {
+  test::write_file(folder_ / ".trace\033.dat.AbCd12", kCapture);
+  EXPECT_THAT(OutputFile::left_behind(path_), IsEmpty());
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  const fs::path file = folder_ / ".trace.dat.AbCd12";
+  test::write_file(file, kCapture);
+  ASSERT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_THAT(OutputFile::left_behind(path_), IsEmpty());
+  ::setenv("SUDO_UID", "65534", 1);
+  EXPECT_THAT(OutputFile::left_behind(path_), ElementsAre(file));
+  ::unsetenv("SUDO_UID");
+}
+
 // Runs as root only: nobody else can give files away.
 TEST_F(Output, belongs_to_the_caller_of_sudo) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";

@@ -191,12 +191,18 @@ TEST_F(FakeGraph, a_filter_that_may_not_be_written_is_named) {
 TEST_F(FakeGraph, limits_of_others_are_told) {
   EXPECT_THAT(limits_of_graph(folder_.path()), IsEmpty());
   put("set_graph_function", "#### all functions enabled ####\n");
+  put("set_graph_notrace", "#### no functions disabled ####\n");
+  put("tracing_thresh", "0\n");
   put("max_graph_depth", "0\n");
   EXPECT_THAT(limits_of_graph(folder_.path()), IsEmpty());
   put("set_graph_function", "ip_rcv\n");
   put("max_graph_depth", "2\n");
-  EXPECT_THAT(limits_of_graph(folder_.path()), ElementsAre(HasSubstr("set_graph_function is set"),
-                                                           HasSubstr("max_graph_depth is 2")));
+  put("set_graph_notrace", "ip_local_deliver\n");
+  put("tracing_thresh", "100\n");
+  EXPECT_THAT(
+      limits_of_graph(folder_.path()),
+      ElementsAre(HasSubstr("set_graph_function is set"), HasSubstr("set_graph_notrace is set"),
+                  HasSubstr("tracing_thresh is 100"), HasSubstr("max_graph_depth is 2")));
 }
 
 }  // namespace
