@@ -1,6 +1,7 @@
 #include "ring/cpu_pages.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ring/page_search.h"
 
@@ -98,7 +99,7 @@ bool CpuPages::next_run() {
 }
 
 bool CpuPages::is_unwritten(const PageDecoder& page) {
-  if (page.page_time() == 0) {
+  if (page.page_time() == 0 && page.is_empty()) {
     ++unwritten_;
     return true;
   }
@@ -116,12 +117,17 @@ bool CpuPages::behind_selection(const PageDecoder& page) {
   return pages_behind_ == kPagesBehind;
 }
 
-// False for an event that is not selected. The gap before such an event is none before the next.
+// False for an event that is not selected. The gap before one that came too early is none before
+// the next; into the one before the first that came too late the selection reaches.
 bool CpuPages::attend(RawEvent& event) {
-  event.lost_before = add_loss(event.lost_before, lost_);
-  lost_ = 0;
+  const std::uint64_t lost = std::exchange(lost_, 0);
   event.time = selection_.scale(event.time);
-  if (event.time < selection_.from || event.time > selection_.to) return false;
+  if (event.time > selection_.to) {
+    lost_ = std::exchange(past_, true) ? lost : add_loss(event.lost_before, lost);
+    return false;
+  }
+  event.lost_before = add_loss(event.lost_before, lost);
+  if (event.time < selection_.from) return false;
   if (selection_.skip != nullptr && event.id < selection_.skip->size() &&
       (*selection_.skip)[event.id]) {
     ++damage_.unselected;

@@ -94,6 +94,7 @@ class CpuPages {
   Nanoseconds before_ = 0;
   std::uint64_t unwritten_ = 0;  // pages right before this one
   unsigned pages_behind_ = 0;
+  bool past_ = false;  // an event behind the selection came
   bool ended_ = false;
   bool handed_out_ = false;  // an event of this run
   // Something about the next event must be looked at: a gap before it, the first one of a run, or a

@@ -13,7 +13,7 @@ constexpr std::uint32_t kPadding = 29;
 constexpr std::uint32_t kTimeExtend = 30;
 constexpr std::uint32_t kTimeStamp = 31;
 constexpr unsigned kDeltaBits = 27;
-constexpr std::uint64_t kAbsoluteTopBits = std::uint64_t{0xf8} << 56;
+constexpr unsigned kAbsoluteBits = 59;
 
 // RB_MISSED_STORED tells of a count behind the data; there is none when the page was full.
 std::uint64_t missed_count(std::uint64_t commit, std::span<const std::uint8_t> page,
@@ -27,9 +27,14 @@ std::uint64_t missed_count(std::uint64_t commit, std::span<const std::uint8_t> p
   return count == 0 ? kLostUnknown : count;  // the flag says that some were
 }
 
+// As rb_fix_abs_ts() (kernel/trace/ring_buffer.c, 5.16 to 6.18), which carries only into top bits
+// that are set: a clock without them may step back. And so may one that has them, by less than it
+// takes to wrap around.
 Nanoseconds absolute_time(std::uint64_t stamp, Nanoseconds previous) {
-  const Nanoseconds time = stamp | (previous & kAbsoluteTopBits);
-  return time < previous ? time + (std::uint64_t{1} << 59) : time;
+  constexpr std::uint64_t kWrap = std::uint64_t{1} << kAbsoluteBits;
+  const std::uint64_t top = previous & ~(kWrap - 1);
+  const Nanoseconds time = stamp | top;
+  return top != 0 && time < previous && previous - time > kWrap / 2 ? time + kWrap : time;
 }
 
 }  // namespace
@@ -61,8 +66,9 @@ bool PageDecoder::next_special(RawEvent& event) {
     const std::uint8_t* data = position_ + 4;
     std::size_t size = std::size_t{type_len} * 4;
     if (type_len - 1 >= kPadding - 1) {  // the rare ones; 0 (big data) wraps around
-      if (type_len == kPadding && delta == 0) break;
-      if (left < 8) return fail();
+      // The filler of a page's end has a delta; one without is behind what is committed
+      // (rb_reset_tail(), kernel/trace/ring_buffer.c).
+      if (left < 8 || (type_len == kPadding && delta == 0)) return fail();
       const std::uint32_t array0 = load<std::uint32_t>(data);
       if (type_len == kTimeExtend) {
         time_ += (std::uint64_t{array0} << kDeltaBits) + delta;

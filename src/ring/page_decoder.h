@@ -107,6 +107,8 @@ class PageDecoder {
   // Events lost before this page that no event of it has carried yet.
   std::uint64_t pending_loss() const { return missed_; }
   Nanoseconds page_time() const { return page_time_; }
+  // Right after start(): a page without data.
+  bool is_empty() const { return position_ == end_; }
 
  private:
   static constexpr std::ptrdiff_t kHeadSize = 4;

@@ -75,6 +75,17 @@ TEST(CpuPages, pages_never_written_are_nothing_at_the_end_and_a_gap_before_other
   EXPECT_FALSE(padded.damage.any());
 }
 
+// As it is of a machine whose clock has just begun, and of one whose stamp is damaged.
+TEST(CpuPages, a_page_with_data_was_written_whatever_its_time) {
+  const std::string unstamped = PageBuilder(0).data(2, payload(2)).build();
+  const CpuWalk seen = walk_cpu(unstamped + page(1));
+  EXPECT_THAT(seen.events, ElementsAre(Pair(2, 0), Pair(1, 0)));
+  EXPECT_FALSE(seen.damage.any());
+  const CpuWalk last = walk_cpu(PageBuilder(1'000'000).data(0, payload(1)).build() + unstamped);
+  EXPECT_THAT(last.events, ElementsAre(Pair(1, 0), Pair(2, 0)));
+  EXPECT_EQ(last.damage.runs_back, 1U);
+}
+
 TEST(CpuPages, a_damaged_page_is_counted_once_and_marks_a_gap_on_the_next_event) {
   const CpuWalk seen = walk_cpu(page(1) + broken_page(2) + page(3) + page(4));
   EXPECT_THAT(seen.events, ElementsAre(Pair(1, 0), Pair(2, 0), Pair(3, kLostUnknown), Pair(4, 0)));

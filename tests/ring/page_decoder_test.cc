@@ -99,10 +99,11 @@ TEST(PageDecoder, the_pad_of_the_last_big_event_may_be_cut_off_by_commit) {
   EXPECT_EQ(seen.end, PageDamage::none);
 }
 
-TEST(PageDecoder, padding_without_delta_ends_the_page) {
+// No kernel commits one: what follows would be left out without a word.
+TEST(PageDecoder, padding_without_delta_is_damage_where_data_follows) {
   const Walk seen = walk(PageBuilder(10).data(1, payload(1)).rest_is_empty().data(1, payload(2)));
   EXPECT_THAT(seen.events, ElementsAre(Seen{11, 1, 8}));
-  EXPECT_EQ(seen.end, PageDamage::none);
+  EXPECT_EQ(seen.end, PageDamage::bad_event);
 }
 
 TEST(PageDecoder, a_discarded_event_is_skipped_and_its_delta_counts) {
@@ -136,6 +137,16 @@ TEST(PageDecoder, an_absolute_stamp_that_would_run_backwards_carries_into_the_to
   const Nanoseconds before = 3 * kCarry - 10;
   const Walk seen = walk(PageBuilder(before).time_stamp(before + 30).data(0, payload(1)));
   EXPECT_THAT(seen.events, ElementsAre(Seen{3 * kCarry + 20, 1, 8}));
+}
+
+TEST(PageDecoder, an_absolute_stamp_may_step_back) {
+  const Walk seen =
+      walk(PageBuilder(5000).data(0, payload(1)).time_stamp(4995).data(3, payload(2)));
+  EXPECT_THAT(seen.events, ElementsAre(Seen{5000, 1, 8}, Seen{4998, 2, 8}));
+  const Nanoseconds tai = 1790000000000000000;
+  const Walk with_top_bits =
+      walk(PageBuilder(tai).data(0, payload(1)).time_stamp(tai - 5).data(3, payload(2)));
+  EXPECT_THAT(with_top_bits.events, ElementsAre(Seen{tai, 1, 8}, Seen{tai - 2, 2, 8}));
 }
 
 TEST(PageDecoder, missed_events_with_their_count_precede_the_first_event_only) {
