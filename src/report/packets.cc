@@ -42,8 +42,9 @@ PacketSteps steps(const track::Packet& packet) {
   }
   steps.net = between(from, stages[Stage::stack]);
   if (next != nullptr) {
-    steps.send = between(stages[Stage::stack],
-                         std::max(next->stages[Stage::xmit], next->stages[Stage::complete]));
+    const auto onward = between(stages[Stage::stack],
+                                std::max(next->stages[Stage::xmit], next->stages[Stage::complete]));
+    steps.send = onward ? std::optional(steps.send.value_or(0) + *onward) : std::nullopt;
     return steps;
   }
   const Nanoseconds ready = std::max(stages[Stage::ready], stages[Stage::proto]);
