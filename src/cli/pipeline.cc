@@ -183,6 +183,7 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   facts.buffer = trace.buffer_names();
   facts.other_buffers = trace.other_buffers();
   facts.cpus_not_read = trace.cpus_not_read();
+  facts.in_part = trace.in_part();
   facts.clock = trace.clock();
   facts.uname = file.uname();
   facts.cpus = std::max(file.cpu_count(), static_cast<std::uint32_t>(trace.buffer().cpus.size()));
@@ -196,6 +197,9 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   }
   const std::string_view loss = file.option_text(tracedat::OptionId::skbtrail_loss);
   add_unread(loss, trace, facts.counters);
+  std::erase_if(facts.counters, [&](const track::CpuLossCounters& counters) {
+    return std::ranges::binary_search(facts.cpus_not_read, counters.cpu);
+  });
   facts.missed_probes = missed_probes(loss);
   const std::string_view recorder = file.option_text(tracedat::OptionId::skbtrail_recorder);
   facts.stopped_early = tracedat::has_line(recorder, "stopped_by trouble");

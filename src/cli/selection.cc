@@ -41,6 +41,13 @@ std::optional<stream::Moment> parse_moment(std::string_view word) {
   return moment;
 }
 
+// As human_time() prints them, which leaves out the rest.
+constexpr Nanoseconds kPrintedUnit = 1000;
+bool has_printed_digits(std::string_view word) {
+  const std::size_t point = word.find('.');
+  return point != std::string_view::npos && word.size() - point - 1 == 6;
+}
+
 }  // namespace
 
 std::optional<Window> parse_time_window(std::string_view word) {
@@ -50,6 +57,7 @@ std::optional<Window> parse_time_window(std::string_view word) {
   Window window;
   if (!first.empty() && !(window.first = parse_moment(first))) return std::nullopt;
   if (!second.empty() && !(window.second = parse_moment(second))) return std::nullopt;
+  if (window.second && has_printed_digits(second)) window.second->time += kPrintedUnit - 1;
   if (window.first && window.second && window.first->from_start == window.second->from_start &&
       window.second->time < window.first->time) {
     return std::nullopt;

@@ -12,8 +12,9 @@
 namespace skbtrail::cli {
 
 // "A,B", both in seconds of the capture's clock with up to nine digits behind the point, or with a
-// "+" from the first event; either may be missing, as with perf's --time. Nothing when it is
-// anything else or when B comes before A.
+// "+" from the first event; either may be missing, as with perf's --time. Six digits, as times are
+// printed, stand for the whole microsecond. Nothing when it is anything else or when B comes before
+// A.
 using Window = std::pair<std::optional<stream::Moment>, std::optional<stream::Moment>>;
 std::optional<Window> parse_time_window(std::string_view word);
 

@@ -11,14 +11,18 @@ std::string extent_of_loss(const track::CaptureFacts& facts) {
     return facts.damage.empty() ? "nothing" : "nothing known; the capture is damaged";
   }
   const std::uint64_t unknown = facts.gaps_of_unknown_size;
-  std::string text = plural(facts.lost(), "event");
+  const std::uint64_t lost = facts.in_part ? facts.lost_in_gaps : facts.lost();
+  std::string text = plural(lost, "event");
   if (unknown > 0) {
-    text = facts.lost() == 0 ? "an unknown number of events" : "at least " + text;
+    text = lost == 0 ? "an unknown number of events" : "at least " + text;
   }
   if (facts.gap_count > 0) text += " in " + plural(facts.gap_count, "gap");
   if (unknown > 0 && unknown < facts.gap_count) {
     text += fmt::format(", {} of them of unknown size", human_count(unknown));
   }
+  if (facts.in_part && facts.gap_count == 0) text = "no gap here";
+  if (lost < facts.lost())
+    text += fmt::format("; {} in the whole capture", human_count(facts.lost()));
   return text;
 }
 

@@ -12,9 +12,11 @@ void write_loss(const track::CaptureFacts& capture, TextWriter& out) {
   const bool lossless = capture.lossless();
   out.print("  {}      {}\n", lossless ? "lost" : "LOST", extent_of_loss(capture));
   if (lossless) return;
-  out.write(capture.gap_count > 0
-                ? "            packets alive in a gap are left out of the stages\n"
-                : "            where is not known: any packet may lack an event\n");
+  if (capture.gap_count > 0) {
+    out.write("            packets alive in a gap are left out of the stages\n");
+  } else if (!capture.in_part) {
+    out.write("            where is not known: any packet may lack an event\n");
+  }
   constexpr std::size_t kGapsShown = 5;
   for (std::size_t i = 0; i < std::min(kGapsShown, capture.gaps.size()); ++i) {
     const LossWindow& gap = capture.gaps[i];

@@ -37,6 +37,8 @@ class Trace {
   tracedat::Reader& file() { return *file_; }
   const tracedat::Reader& file() const { return *file_; }
   const EventCatalog& catalog() const { return *catalog_; }
+  // Whether from or to leave out what lies before or behind.
+  bool in_part() const { return from_ > 0 || to_ < kEndOfTime; }
   // The time of the first event between ReadOptions::from and to; nothing when there is none.
   std::optional<Nanoseconds> first_event() const { return first(from_, to_); }
   // The times of the first and the last event of what is read, whatever from and to are; nothing

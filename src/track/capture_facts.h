@@ -47,6 +47,7 @@ struct CaptureFacts {
   std::string buffer;  // "" is the top buffer
   std::vector<std::string> other_buffers;
   std::vector<CpuId> cpus_not_read;  // in order
+  bool in_part = false;              // only a time of it was read; `counters` are of all the time
   std::string clock;
   std::string uname;
   std::uint32_t cpus = 0;

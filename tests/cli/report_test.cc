@@ -65,6 +65,38 @@ TEST(ReportOfTwoBuffers, tells_the_loss_of_the_one_it_reads) {
               HasSubstr("LOST      2,222 events"));
 }
 
+TEST(LossInPart, is_that_of_the_cpus_that_are_read) {
+  const std::string file = data_file("6.12-lost_on_purpose.dat");
+  EXPECT_THAT(skbtrail({"report", file}).out, HasSubstr("LOST      7,017 events in 9 gaps\n"));
+  EXPECT_THAT(skbtrail({"report", "--cpu", "0", file}).out,
+              HasSubstr("LOST      4,240 events in 6 gaps\n"));
+  EXPECT_THAT(skbtrail({"packets", "--cpu", "1", file}).out,
+              HasSubstr("# LOST: 2,777 events in 3 gaps\n"));
+}
+
+TEST(LossInPart, is_that_of_the_gaps_that_reach_into_the_time) {
+  const std::string file = data_file("6.12-lost_on_purpose.dat");
+  constexpr const char* kOneGap = "LOST      177 events in 1 gap; 7,017 in the whole capture\n";
+  // CPU 0's from 21.508448 to 21.515876.
+  for (const char* time : {"21.5,21.512", "21.512,21.52", "21.5,21.52"}) {
+    const RunResult result = skbtrail({"report", "--strict", "--time", time, file});
+    EXPECT_EQ(result.status, 6);
+    EXPECT_THAT(result.out, HasSubstr(kOneGap)) << time;
+  }
+  const std::string none = skbtrail({"report", "--time", "20.9,21.2", file}).out;
+  EXPECT_THAT(none, HasSubstr("LOST      no gap here; 7,017 in the whole capture\n"));
+  EXPECT_THAT(none, Not(HasSubstr("where is not known")));
+}
+
+TEST(PrintedTimes, from_the_first_to_the_last_is_all_of_it) {
+  const std::string file = data_file("6.12-nginx_small_nic.dat");
+  const std::string whole = skbtrail({"report", file}).out;
+  EXPECT_THAT(whole, HasSubstr("mono, from 29.131954 to 29.859467"));
+  EXPECT_THAT(whole, HasSubstr("captured  10,057 events"));
+  EXPECT_THAT(skbtrail({"report", "--time", "29.131954,29.859467", file}).out,
+              HasSubstr("captured  10,057 events"));
+}
+
 std::string with_option(tracedat::OptionId option, const std::string& lines) {
   tracedat::CaptureText text;
   text.cpu_count = 1;

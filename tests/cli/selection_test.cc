@@ -20,6 +20,15 @@ TEST(TimeWindow, seconds_of_the_clock_or_from_the_start) {
   EXPECT_EQ(parse_time_window("1790000000.123456789,")->first->time, 1'790'000'000'123'456'789U);
 }
 
+TEST(TimeWindow, a_time_as_it_is_printed_is_a_whole_microsecond) {
+  const auto printed = parse_time_window("29.439093,29.439093");
+  ASSERT_TRUE(printed);
+  EXPECT_EQ(printed->first->time, 29'439'093'000U);
+  EXPECT_EQ(printed->second->time, 29'439'093'999U);
+  EXPECT_EQ(parse_time_window(",29.439093000")->second->time, 29'439'093'000U);
+  EXPECT_EQ(parse_time_window(",29.5")->second->time, 29'500'000'000U);
+}
+
 TEST(TimeWindow, either_end_may_be_missing) {
   EXPECT_FALSE(parse_time_window(",5")->first);
   EXPECT_FALSE(parse_time_window("5,")->second);
