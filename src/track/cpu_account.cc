@@ -56,6 +56,14 @@ void CpuAccount::subscribe(stream::Dispatcher& dispatcher) {
   dispatcher.subscribe_family<SysEnter>(*this);
   dispatcher.subscribe_family<SysExit>(*this);
   dispatcher.subscribe_family<IrqVector>(*this);
+  dispatcher.subscribe_loss(*this);
+}
+
+// What a task's next event tells is of its time behind the gap only.
+void CpuAccount::on_loss(const LossWindow&) {
+  for (TaskSlot task = 0; task < unsettled_.size(); ++task) {
+    if (contexts_->may_be_lost(task)) unsettled_[task] = Unsettled();
+  }
 }
 
 CallClass CpuAccount::call_class(std::uint16_t nr) {

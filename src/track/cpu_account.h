@@ -69,6 +69,7 @@ class CpuAccount : public ContextSink {
   void watch(const CpuContexts& contexts) { contexts_ = &contexts; }
   void subscribe(stream::Dispatcher& dispatcher);
 
+  void on_loss(const LossWindow& window);
   void spent(CpuId cpu, const Context& context, Nanoseconds from, Nanoseconds to) override;
   void gone(TaskSlot task) override {
     if (task < unsettled_.size()) unsettled_[task] = Unsettled();

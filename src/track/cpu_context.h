@@ -157,6 +157,8 @@ class CpuContexts {
   }
   Pid pid(TaskSlot slot) const { return tasks_[slot].pid; }
   ThreadKind thread(TaskSlot slot) const { return tasks_[slot].thread; }
+  // Whether the task may have done something in a gap since its last event.
+  bool may_be_lost(TaskSlot slot) const { return tasks_[slot].epoch != epoch_; }
   std::string_view handler_name(std::uint16_t number) const {
     return handlers_.name(DeviceId{number});
   }

@@ -6,13 +6,14 @@
 namespace skbtrail::track {
 namespace {
 
-// Return codes of net_dev_xmit (include/linux/netdevice.h): below NET_XMIT_MASK the skb is gone,
-// and only NET_XMIT_SUCCESS and NET_XMIT_CN (congestion, but queued) mean that it was sent.
+// Return codes of net_dev_xmit: below NET_XMIT_MASK, and so with an errno, such as wireguard's, the
+// skb is gone (dev_xmit_complete(), include/linux/netdevice.h, 5.4 to 6.18). Only NET_XMIT_SUCCESS
+// and NET_XMIT_CN (congestion, but queued) mean that it was sent.
 constexpr std::int32_t kNetXmitCongestion = 0x02;
 constexpr std::int32_t kNetXmitMask = 0x0f;
 
 bool refused(std::int32_t rc) {
-  return rc < 0 || rc > kNetXmitMask;
+  return rc >= kNetXmitMask;
 }
 bool lost(std::int32_t rc) {
   return !refused(rc) && rc != 0 && rc != kNetXmitCongestion;

@@ -438,6 +438,23 @@ TEST_F(Account, the_first_call_tells_what_came_before_it) {
   EXPECT_EQ(account.cpus()[0].in(ContextKind::user_or_call), 0U);
 }
 
+TEST_F(Account, a_call_behind_a_gap_tells_nothing_of_what_was_before_it) {
+  const auto lose = [&](const LossWindow& window) {
+    contexts.on_loss(window);
+    account.on_loss(window);
+  };
+  contexts.on({100, 0, 7, 0}, SoftirqExit{3});
+  contexts.on({100, 1, 8, 0}, SoftirqExit{3});
+  lose({0, 130, 150, 5});
+  contexts.on({150, 0, 7, 0}, SoftirqExit{3});
+  leave(170, kRead);
+  EXPECT_EQ(account.cpus()[0].in(ContextKind::user_or_call), 30U);
+  EXPECT_EQ(call(CallClass::file), 20U);
+  contexts.on({170, 1, 8, 0}, RawSysEnter{kRead});
+  account.on(EventHeader{170, 1, 8, 0}, RawSysEnter{kRead});
+  EXPECT_EQ(account.cpus()[1].in(ContextKind::user), 70U) << "it was there all the time";
+}
+
 TEST_F(Account, a_first_return_tells_which_call_it_was_on_every_cpu) {
   SchedSwitch away;
   away.prev_pid = 7;

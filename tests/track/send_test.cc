@@ -92,6 +92,21 @@ TEST_F(Send, drops_in_the_qdisc_and_in_the_driver) {
   EXPECT_EQ(legs.tx[2].rc, 1);
 }
 
+// wg_xmit() (drivers/net/wireguard/device.c) frees without a reason what no peer is for.
+TEST_F(Send, an_errno_is_a_drop) {
+  constexpr std::int32_t kNoKey = -126;
+  queue(100, skb(1));
+  start(110, skb(1));
+  tracker.on(at(111), KfreeSkb{skb(1), 0x1234, 2U});
+  xmit(112, skb(1), kNoKey);
+  tracker.finish();
+  ASSERT_EQ(legs.tx.size(), 1U);
+  EXPECT_EQ(legs.tx[0].outcome, Outcome::dropped);
+  EXPECT_EQ(legs.tx[0].location, 0x1234U);
+  EXPECT_EQ(legs.tx[0].rc, kNoKey);
+  EXPECT_EQ(legs.tx[0].requeues, 0U);
+}
+
 TEST_F(Send, a_bulk_dequeue_names_the_first_of_its_skbs) {
   for (std::uint64_t i : {1, 2, 3}) {
     queue(100 * i, skb(i));
