@@ -29,9 +29,9 @@ Result<int> run_drops(const Input& input) {
   const track::CaptureFacts facts = walk.run();
   TextWriter out(STDOUT_FILENO);
   if (input.format == Format::json) {
-    report::write_drops_json(drops, facts, walk.names(), out);
+    report::write_drops_json({drops, walk.tracker().unseen_drops()}, facts, walk.names(), out);
   } else {
-    report::write_drops_text(drops, facts, walk.names(), out);
+    report::write_drops_text({drops, walk.tracker().unseen_drops()}, facts, walk.names(), out);
   }
   if (auto written = out.flush(); !written) return pass(written);
   return exit_status(facts, input.strict);

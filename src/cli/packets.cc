@@ -445,7 +445,7 @@ Result<int> run_packets(const Options& options) {
     report::write_packets_summary(
         facts,
         {printer.packets(), printer.printed(), tracker.counters(), tracker.send_counters(),
-         tracker.delivery_counters(), tracker.unknown_ends()},
+         tracker.delivery_counters(), tracker.unknown_ends(), tracker.unseen_drops().packets()},
         out);
   }
   if (auto written = out.flush(); !written) return pass(written);

@@ -53,9 +53,10 @@ Result<int> run_report(const Input& input) {
   }
   const int status = exit_status(facts, input.strict);
   const track::PacketTracker& tracker = walk.tracker();
-  report::ReportResult result = report::make_report(
-      std::move(facts), {tracker.traffic(), legs, polls, tracker.counters(),
-                         tracker.send_counters(), tracker.delivery_counters(), walk.names()});
+  report::ReportResult result =
+      report::make_report(std::move(facts), {tracker.traffic(), legs, polls, tracker.counters(),
+                                             tracker.send_counters(), tracker.delivery_counters(),
+                                             tracker.unseen_drops(), walk.names()});
   result.tasks = std::move(scheduling);
   TextWriter out(STDOUT_FILENO);
   if (input.format == Format::json) {

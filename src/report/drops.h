@@ -5,12 +5,17 @@
 #include "report/packets.h"
 #include "track/capture_facts.h"
 #include "track/drop_stats.h"
+#include "track/unseen_drops.h"
 
 namespace skbtrail::report {
 
-void write_drops_text(const track::DropStats& drops, const track::CaptureFacts& facts,
+struct Drops {
+  const track::DropStats& stats;
+  const track::UnseenDrops& unseen;
+};
+void write_drops_text(const Drops& drops, const track::CaptureFacts& facts,
                       const PacketNames& names, TextWriter& out);
-void write_drops_json(const track::DropStats& drops, const track::CaptureFacts& facts,
+void write_drops_json(const Drops& drops, const track::CaptureFacts& facts,
                       const PacketNames& names, TextWriter& out);
 
 }  // namespace skbtrail::report

@@ -78,6 +78,7 @@ struct PacketTotals {
   track::SendCounters send;
   track::DeliveryCounters delivery;
   std::uint64_t unknown_ends = 0;  // PacketTracker::unknown_ends()
+  std::uint64_t unseen_drops = 0;  // PacketTracker::unseen_drops()
 };
 void write_packets_summary(const track::CaptureFacts& facts, const PacketTotals& totals,
                            TextWriter& out);

@@ -337,6 +337,7 @@ void write_packets_summary(const track::CaptureFacts& facts, const PacketTotals&
       {totals.delivery.unmatched_bytes, "byte", "read that came in packets not in the capture"},
       {totals.delivery.unmatched_datagrams, "datagram", "read but not in the capture"},
       {totals.unknown_ends, "skb", "freed but no packet here: unix, netlink, taps"},
+      {totals.unseen_drops, "skb", "dropped but no packet here: 'skbtrail drops' tells where"},
       {totals.delivery.peeked_copies, "peek", "at an skb, which took nothing"},
       {totals.delivery.disordered_sockets, "socket", "read in another order than received"},
       {totals.legs.crossed_loss, "leg", "alive while events were lost: marked '!'"},

@@ -165,6 +165,11 @@ ReportResult make_report(track::CaptureFacts capture, const ReportSources& sourc
   report.tx = direction_row(legs.tx());
   add_drops("rx", legs.rx(), names, report.drops);
   add_drops("tx", legs.tx(), names, report.drops);
+  for (const auto& [drop, count] : sources.unseen_drops.groups()) {
+    report.drops.push_back({"", "", names.reasons.name(drop.reason),
+                            drop.location == 0 ? "-" : names.symbols.name(drop.location),
+                            count.packets});
+  }
   std::stable_sort(report.drops.begin(), report.drops.end(),
                    [](const DropRow& a, const DropRow& b) { return a.count > b.count; });
   report.stages = stage_rows(legs, names.devices);

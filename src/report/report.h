@@ -13,6 +13,7 @@
 #include "track/device_count.h"
 #include "track/leg_stats.h"
 #include "track/poll_stats.h"
+#include "track/unseen_drops.h"
 
 namespace skbtrail::report {
 
@@ -33,7 +34,8 @@ struct DirectionRow {
 };
 
 struct DropRow {
-  std::string direction, device, reason, location;
+  std::string direction, device;  // "": of which there is nothing else in the capture
+  std::string reason, location;
   std::uint64_t count = 0;
 };
 
@@ -119,6 +121,7 @@ struct ReportSources {
   const track::LegCounters& leg_counters;
   const track::SendCounters& send_counters;
   const track::DeliveryCounters& delivery_counters;
+  const track::UnseenDrops& unseen_drops;
   const PacketNames& names;
 };
 

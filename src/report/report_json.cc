@@ -75,8 +75,9 @@ json::object direction_json(const DirectionRow& row) {
 json::array drops_json(const std::vector<DropRow>& rows) {
   json::array drops;
   for (const DropRow& row : rows) {
-    drops.push_back({{"direction", row.direction},
-                     {"device", row.device},
+    const bool unseen = row.direction.empty();
+    drops.push_back({{"direction", unseen ? json::value(nullptr) : json::value(row.direction)},
+                     {"device", unseen ? json::value(nullptr) : json::value(row.device)},
                      {"reason", row.reason},
                      {"location", row.location},
                      {"count", row.count}});

@@ -148,8 +148,9 @@ void write_drops(const ReportResult& report, TextWriter& out) {
   if (report.drops.empty()) return;
   out.print("\n{:<10}{:<6}{:<16}{:<26}{}\n", "drops", "", "device", "reason", "location");
   for (const DropRow& row : report.drops) {
-    out.print("{:>8}  {:<6}{:<16}{:<26}{}\n", human_count(row.count), row.direction, row.device,
-              row.reason, row.location);
+    const bool unseen = row.direction.empty();
+    out.print("{:>8}  {:<6}{:<16}{:<26}{}\n", human_count(row.count), unseen ? "-" : row.direction,
+              unseen ? "-" : row.device, row.reason, row.location);
   }
 }
 

@@ -50,8 +50,10 @@ class FreePlaces {
     for (const std::string_view reader : {"udp_recvmsg+", "udpv6_recvmsg+", "skb_consume_udp+"}) {
       if (name.starts_with(reader)) place = FreePlace::datagram;
     }
-    // skb_defer_free_flush() (net/core/dev.c, since 5.19) is part of it, or not.
-    for (const std::string_view later : {"net_rx_action+", "skb_defer_free_flush+"}) {
+    // skb_defer_free_flush() (net/core/dev.c, since 5.19) is part of who calls it, or not.
+    for (const std::string_view later :
+         {"net_rx_action+", "skb_defer_free_flush+", "napi_threaded_poll_loop+",
+          "napi_threaded_poll+", "__napi_busy_loop+", "napi_busy_loop+"}) {
       if (name.starts_with(later)) place = FreePlace::deferred;
     }
     // udp_rcv_segment() is part of udp_queue_rcv_skb(), and that may be of its callers.

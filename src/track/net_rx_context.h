@@ -75,6 +75,9 @@ class NetRxContext {
   // When the softirq that runs now began, whichever it is; 0 outside any.
   Nanoseconds softirq_began() const { return any_softirq_; }
 
+  // In one that receives nothing, such as that of timers.
+  bool in_another_softirq() const { return any_softirq_ != 0 && softirq_ == 0; }
+
   // Of the run of NET_RX that is going on. Outside any: 0, nobody, nothing.
   Nanoseconds net_rx_began() const { return softirq_; }
   Pid net_rx_pid() const { return softirq_pid_; }                // of softirq_entry

@@ -121,6 +121,7 @@ void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
 void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
   moves_on(header);
   protocol_.polled(header.cpu);
+  receiver_.polled(header.cpu);
   if (runs_ != nullptr) [[unlikely]]
     tell_polled(header, event);
   contexts_[header.cpu].on(header, event);
@@ -226,7 +227,8 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   const auto [leg, segment] = legs_.find(event.skbaddr);
   const bool received = leg != nullptr && leg->direction == LegDirection::rx;
   sender_.sees_frees();
-  if (received && (is_taps_clone(header, event.location) || is_not_it(*leg, event))) {
+  if (received && (is_taps_clone(header, event.location) || is_not_it(*leg, event) ||
+                   was_freed_before(header, *leg, event.location))) {
     return is_anothers(event.skbaddr);
   }
   const bool waited = received && leg->rx.waiting;
@@ -281,8 +283,10 @@ bool PacketTracker::may_be_parts(const LiveLeg& leg) {
 // CPU (skb_defer_free_flush(), net/core/dev.c, since 5.19), at an address that may have been this
 // packet's.
 bool PacketTracker::may_be_anothers(const EventHeader& header, const LiveLeg& leg) {
-  const bool in_its_run = leg.rx.cpu == header.cpu && leg.rx.run == contexts_[header.cpu].run();
-  return !in_task(header) && !in_its_run;
+  return !in_task(header) && !in_its_run(header, leg);
+}
+bool PacketTracker::in_its_run(const EventHeader& header, const LiveLeg& leg) {
+  return leg.rx.cpu == header.cpu && leg.rx.run == contexts_[header.cpu].run();
 }
 
 // Of a packet that is sent. What a tap alone was given of those that are received it frees, too.
@@ -334,7 +338,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   if (received && leg->rx.waiting && !in_task(header)) origins_.done_with_another(header.cpu);
   protocol_.processed(header, received ? leg : nullptr);
   if (leg == nullptr) {
-    if (!segment_dropped(header, event)) ++unknown_ends_;
+    if (!segment_dropped(header, event)) no_packet_dropped(header, event);
     return;
   }
   // Drivers set the protocol of what they receive (eth_type_trans()): this skb has never been one.
@@ -365,6 +369,25 @@ bool PacketTracker::is_acked(const LiveLeg& leg, const KfreeSkb& event) {
 void PacketTracker::acked(LiveLeg& leg, const KfreeSkb& event) {
   if (leg.flow == kNoFlow && event.rx_sk) leg.flow = delivery_.connection(*event.rx_sk).flow;
   legs_.close(leg, Outcome::acked);
+}
+
+// A packet has a protocol; what unix sockets and netlink lose has none.
+void PacketTracker::no_packet_dropped(const EventHeader& header, const KfreeSkb& event) {
+  const bool is_packet = event.protocol != 0 && reasons_.is_drop(event.reason);
+  if (!is_packet || reasons_.unspecified(event.reason)) {
+    ++unknown_ends_;
+  } else {
+    unseen_drops_.add(header, {*event.reason, event.location});
+  }
+}
+
+// What opened or closed a connection was freed without an event, or lies in its queue until that is
+// purged (kfree_skb()): what is consumed is another's, but for TCP's own word on it.
+bool PacketTracker::was_freed_before(const EventHeader& header, const LiveLeg& leg,
+                                     std::optional<std::uint64_t> location) {
+  if (!leg.rx.control || leg.rx.has_data || leg.confidence != Confidence::exact) return false;
+  if (!location) return !in_its_run(header, leg);
+  return places_.at(*location) != FreePlace::closing;
 }
 
 // What was received at that address was freed without an event.

@@ -35,6 +35,7 @@
 #include "track/small_queues.h"
 #include "track/stacked_devices.h"
 #include "track/syscall_names.h"
+#include "track/unseen_drops.h"
 
 namespace skbtrail::track {
 
@@ -114,6 +115,7 @@ class PacketTracker {
   const DeviceTraffic& traffic() const { return traffic_; }
   // Frees of skbs that were no packet we know: unix, netlink, taps.
   std::uint64_t unknown_ends() const { return unknown_ends_; }
+  const UnseenDrops& unseen_drops() const { return unseen_drops_; }
 
  private:
   void forget(CpuId cpu);
@@ -130,6 +132,10 @@ class PacketTracker {
   static void is_described(LiveLeg& leg, const NetDevRxEvent& event);
   static bool may_be_parts(const LiveLeg& leg);
   bool may_be_anothers(const EventHeader& header, const LiveLeg& leg);
+  bool in_its_run(const EventHeader& header, const LiveLeg& leg);
+  bool was_freed_before(const EventHeader& header, const LiveLeg& leg,
+                        std::optional<std::uint64_t> location);
+  [[gnu::noinline]] void no_packet_dropped(const EventHeader& header, const KfreeSkb& event);
   bool is_taps_clone(const EventHeader& header, std::optional<std::uint64_t> location);
   bool is_not_it(const LiveLeg& leg, const ConsumeSkb& event);
   [[gnu::noinline]] void is_anothers(SkbAddr address);
@@ -173,6 +179,7 @@ class PacketTracker {
   SmallQueues small_queues_;
   DeviceTraffic traffic_;
   std::uint64_t unknown_ends_ = 0;
+  UnseenDrops unseen_drops_;
 };
 
 }  // namespace skbtrail::track

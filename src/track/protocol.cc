@@ -520,6 +520,8 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   const bool is_reset = std::exchange(cpu.reset, SockAddr{}) == event.skaddr;
   const Nanoseconds asked = syn_sent(header, event);
   if (in_task(header) && !is_reset && !comes_of_a_segment(event)) return nullptr;
+  // Such as tcp_keepalive_timer() and tcp_write_timer() (net/ipv4/tcp_timer.c).
+  if (!in_task(header) && contexts_[header.cpu].in_another_softirq()) return nullptr;
   if (event.protocol == kProtocolMptcp) return nullptr;  // its subflow's segment, and told of there
   cpu.has_processed = true;
   // One segment takes a connection from LISTEN to SYN_RECV to ESTABLISHED (tcp_check_req()), or

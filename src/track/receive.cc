@@ -129,7 +129,7 @@ Receiver::Merged Receiver::merged_into(const Cpu& cpu, const LiveLeg& leg) {
     if (held->parent != 0 && held->parent == leg.parent) sibling = held;
   }
   if (sibling != nullptr) return {sibling, true};
-  return {same_flow != nullptr ? same_flow : last, candidates == 1};
+  return {same_flow != nullptr ? same_flow : last, candidates == 1 && !cpu.may_hold_lost};
 }
 
 void Receiver::gro_exit(const EventHeader& header, std::int32_t ret) {

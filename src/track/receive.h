@@ -54,15 +54,21 @@ class Receiver {
   bool forwards(const EventHeader& header, const LiveLeg& leg, DeviceId device, std::uint32_t len,
                 bool answering);
 
-  void on_loss(CpuId id) { cpus_[id] = {}; }
+  void on_loss(CpuId id) {
+    cpus_[id] = {};
+    cpus_[id].may_hold_lost = true;
+  }
+  // A poll is over, and with it what GRO has held.
+  void polled(CpuId id) { cpus_[id].may_hold_lost = false; }
 
  private:
   // What GRO works on.
   struct Cpu {
     LegRef in_gro;
     std::vector<LegRef> held;
-    LegRef flushed;  // by the call of GRO that is going on
-    LegRef taker;    // of the one in GRO, as a probe named it
+    LegRef flushed;              // by the call of GRO that is going on
+    LegRef taker;                // of the one in GRO, as a probe named it
+    bool may_hold_lost = false;  // GRO: what came in a gap
   };
 
   LiveLeg& enter(const EventHeader& header, NetRxContext& context, SkbAddr address, DeviceId device,

@@ -88,6 +88,25 @@ TEST(LossInPart, is_that_of_the_gaps_that_reach_into_the_time) {
   EXPECT_THAT(none, Not(HasSubstr("where is not known")));
 }
 
+// As a recording with the profile of drops has them all.
+TEST(UnseenDrops, are_told_by_all_that_tell_drops) {
+  const std::string file = data_file("6.12-drop_closed_port.dat");
+  const auto say = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--time", "26.249236327,26.249236927", file});
+    return skbtrail(std::move(words)).out;
+  };
+  const std::string drops = say({"drops"});
+  EXPECT_THAT(drops, ContainsRegex(" 1 +-  -   - +- +NO_SOCKET +__udp4_lib_rcv"));
+  EXPECT_THAT(drops, HasSubstr("# 1 dropped of which there is nothing else"));
+  EXPECT_THAT(
+      say({"drops", "--format", "json"}),
+      HasSubstr(R"("direction":null,"device":null,"flow":null,"died_in":null,"packets":1,)"));
+  EXPECT_THAT(say({"report"}), ContainsRegex("drops .*\n +1  - +- +NO_SOCKET"));
+  EXPECT_THAT(say({"report", "--format", "json"}),
+              HasSubstr(R"("drops":[{"direction":null,"device":null,"reason":"NO_SOCKET")"));
+  EXPECT_THAT(say({"packets"}), HasSubstr("# 1 skb dropped but no packet here"));
+}
+
 TEST(PrintedTimes, from_the_first_to_the_last_is_all_of_it) {
   const std::string file = data_file("6.12-nginx_small_nic.dat");
   const std::string whole = skbtrail({"report", file}).out;

@@ -378,6 +378,14 @@ TEST_F(Record, nothing_is_left_in_the_kernel_while_the_file_is_put_together) {
   EXPECT_THAT(names, ::testing::ElementsAre(instance, "trace.dat"));
 }
 
+// As the manual shows it: nothing of a packet is recorded but its drop.
+TEST_F(Record, the_profile_of_drops_is_enough_for_them) {
+  ASSERT_EQ(record({"--profile", "drops"}, kTraffic).status, 7);
+  const RunResult drops = test::run({SKBTRAIL_BINARY, "drops", file_.string()});
+  EXPECT_GE(number_after(drops.out, "reason +place, flow\n"), 40U) << drops.out;
+  EXPECT_THAT(drops.out, HasSubstr("NO_SOCKET"));
+}
+
 TEST_F(Record, what_comes_under_the_files_name_meanwhile_stays_and_so_does_the_capture) {
   const RunResult result = record({"-e", "irq:*"}, {"sh", "-c", "echo mine >" + file_.string()});
   EXPECT_EQ(result.status, 1) << result.err;

@@ -56,6 +56,17 @@ TEST_F(FreedLater, is_not_what_no_socket_has_had) {
   EXPECT_EQ(leg(2).outcome, Outcome::unknown);
 }
 
+// Threaded NAPI does it, too.
+TEST_F(FreedLater, is_not_what_no_socket_has_had_in_a_thread_either) {
+  constexpr std::uint64_t kThreadedPoll = 0xffffffff8100c010;
+  tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+  tracker.on(at(110), ready(kUdp));
+  tracker.on(at(200), NetifReceiveSkb{skb(2), 128, "eth0"});
+  tracker.on(at(300, 0, kTask, 33), ConsumeSkb{skb(2), kThreadedPoll});
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::unknown);
+}
+
 TEST_F(FreedLater, is_what_a_call_has_copied) {
   tracker.on(at(100), NetifReceiveSkb{skb(1), 128, "eth0"});
   tracker.on(at(110), ready(kUdp));

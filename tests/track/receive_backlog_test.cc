@@ -682,6 +682,50 @@ TEST_F(ReceiveBacklog, a_change_of_state_is_not_another_devices_doing) {
   EXPECT_EQ(outcome(2), Outcome::open);
 }
 
+// tcp_keepalive_timer() ends what waits for its peer's FIN.
+TEST_F(ReceiveBacklog, a_timer_that_ends_a_connection_uses_up_nothing) {
+  constexpr std::uint32_t kTimerSoftirq = 1;
+  acknowledged_in_softirq();
+  receive_elsewhere(60, 1, 1500);
+  tracker.on(at(70), SoftirqEntry{kTimerSoftirq});
+  change(at(71), kTcpFinWait2, kTcpClose);
+  tracker.on(at(72), SoftirqExit{kTimerSoftirq});
+  enter(75);
+  acknowledged(task(80), 1448);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 80U);
+}
+
+// What opened a connection is freed without an event, and its address is somebody else's.
+struct Opened : ReceiveBacklog {
+  Opened() {
+    softirq(10);
+    receive(20, skb(1), 52);
+    change(at(30), kTcpSynRecv, kTcpEstablished);
+    softirq_exit(40);
+  }
+  void expect_consumed() {
+    tracker.finish();
+    EXPECT_EQ(outcome(1), Outcome::consumed);
+    EXPECT_FALSE(packets.with_id(1).last.stages.has(Stage::copy));
+    EXPECT_EQ(packets.with_id(1).last.reason, std::nullopt);
+  }
+};
+
+TEST_F(Opened, is_not_what_a_call_reads) {
+  enter(50, "recvfrom");
+  tracker.on(task(60), ConsumeSkb{skb(1), 0xffffffff81003010});  // udp_recvmsg
+  exit(70);
+  expect_consumed();
+}
+
+TEST_F(Opened, is_not_what_is_read_where_no_place_is_told) {
+  enter(50, "recvmsg");
+  tracker.on(task(60), ConsumeSkb{skb(1)});
+  exit(70);
+  expect_consumed();
+}
+
 // `record --probes`: which segment a tcp_probe is about is told right before it, and between the
 // two a softirq may receive.
 TEST_F(ReceiveBacklog, what_is_probed_is_of_a_task_or_of_its_softirq) {

@@ -419,6 +419,23 @@ TEST_F(Receive, what_packet_steering_put_into_a_backlog_is_received_alone) {
 }
 
 // What GRO has held until a later poll is received with others, all before the first is looked at.
+TEST_F(Receive, what_gro_holds_behind_a_gap_may_not_be_all) {
+  tracker.on_loss({0, 10, 100, 5});
+  gro(110, skb(1), kGroHeld);
+  gro(120, skb(2), kGroMerged);
+  receive(125, skb(1));
+  poll(130);
+  gro(140, skb(3), kGroHeld);
+  gro(150, skb(4), kGroMerged);
+  poll(160);
+  finished();
+  ASSERT_EQ(legs.rx.size(), 4U);
+  EXPECT_EQ(legs.rx[0].skbaddr, skb(2));
+  EXPECT_EQ(legs.rx[0].confidence, Confidence::inferred);
+  EXPECT_EQ(legs.rx[1].skbaddr, skb(4));
+  EXPECT_EQ(legs.rx[1].confidence, Confidence::exact);
+}
+
 TEST_F(Receive, what_gro_has_held_is_received_in_a_list) {
   softirq(100);
   gro(110, skb(1), kGroHeld);

@@ -93,7 +93,7 @@ TEST_F(SegmentWithoutData, another_socket_drops_what_is_its_own) {
   drop(at(110), skb(1), SockAddr{0xffff888300000000});
   tracker.finish();
   EXPECT_EQ(leg(1).outcome, Outcome::acked);
-  EXPECT_EQ(tracker.unknown_ends(), 1U);
+  EXPECT_EQ(tracker.unseen_drops().packets(), 1U);
 }
 
 // What waited for a task is worked on by it, with softirqs on, and wherever it runs.

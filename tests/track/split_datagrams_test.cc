@@ -356,7 +356,7 @@ TEST_F(SplitDatagrams, that_no_socket_announces) {
   moves_on(130);
   EXPECT_EQ(leg(1).outcome, Outcome::consumed);
   drop(140);
-  EXPECT_EQ(tracker.unknown_ends(), 1U);
+  EXPECT_EQ(tracker.unseen_drops().packets(), 1U);
 }
 
 // The packet is forgotten; the next that are read are its datagrams all the same.
