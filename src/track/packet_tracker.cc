@@ -256,7 +256,11 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
     // skb_defer_free_flush() in a softirq there). The latter may come before the reader's own next
     // event.
     const std::string_view comm = comms_.name(header.pid);
-    const bool by_task = in_task(header) && !is_softirq_thread(comm);
+    // A call that polls a device itself works on what comes as a softirq does, inside of reading
+    // (__napi_busy_loop(), net/core/dev.c, 5.4 to 6.18).
+    const bool polled = leg->rx.poller == header.pid && in_its_run(header, *leg);
+    const bool by_stack = polled && event.location && place != FreePlace::datagram;
+    const bool by_task = in_task(header) && !is_softirq_thread(comm) && !by_stack;
     // TCP frees what is read from it without an event (tcp_recvmsg_locked(), net/ipv4/tcp.c, 5.4
     // to 6.18).
     const bool may_be_read = place == FreePlace::datagram || leg->flow == kNoFlow;
@@ -264,6 +268,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
       legs_.release_address(*leg);
     } else if (by_task && may_be_read && delivery_.consumed_by_reader(header, *leg, comm)) {
       if (waited) protocol_.read_early(*leg);
+      if (polled && !event.location) leg->infer();
     } else {
       if (!event.location && (may_be_parts(*leg) || may_be_anothers(header, *leg))) leg->infer();
       legs_.close(*leg, Outcome::consumed);

@@ -71,7 +71,8 @@ struct CallStats {
   std::uint64_t empty = 0;      // returned 0 at once
 
   std::uint64_t open_at_start = 0;
-  std::uint64_t entry_missing = 0;  // the same, later: events were lost
+  std::uint64_t entry_missing = 0;  // the same, later: events were lost, or seccomp or a tracer
+                                    // refused it (syscall_trace_enter())
   std::uint64_t open_at_end = 0;
   std::uint64_t never_returned = 0;
   std::uint64_t return_missing = 0;

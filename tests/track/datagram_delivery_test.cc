@@ -33,6 +33,34 @@ TEST_F(DatagramDelivery, a_datagram_freed_elsewhere_before_its_call_returns) {
 
 // Seen in a guest: what is freed like that has been read. A packet that no socket has had was freed
 // without an event, and another has its address.
+// A reading call that polls the device itself (SO_BUSY_POLL).
+struct BusyPoll : DatagramDelivery {
+  void poll_and_consume(std::optional<std::uint64_t> place) {
+    enter(50);
+    tracker.on(reader(100), NetifReceiveSkb{skb(1), 128, "eth0"});
+    tracker.on(reader(110), ConsumeSkb{skb(1), place});
+    exit(140, -EAGAIN);
+    tracker.finish();
+  }
+};
+
+TEST_F(BusyPoll, what_the_stack_takes_nobody_reads) {
+  poll_and_consume(0xffffffff8100a010);  // tcp_rcv_state_process
+  EXPECT_EQ(leg(1).outcome, Outcome::consumed);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+}
+
+TEST_F(BusyPoll, what_it_reads_it_has_polled) {
+  poll_and_consume(0xffffffff81003010);  // udp_recvmsg
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+}
+
+TEST_F(BusyPoll, without_a_place_that_is_not_known) {
+  poll_and_consume(std::nullopt);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+}
+
 struct FreedLater : DatagramDelivery {
   static constexpr std::uint64_t kNetRxAction = 0xffffffff8100b010;
 };
