@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/pipeline.h"
 #include "cli/run_verb.h"
+#include "cli/task_facts.h"
 #include "cli/verb.h"
 
 namespace skbtrail::cli {
@@ -25,6 +26,12 @@ Arguments make_arguments() {
   return arguments;
 }
 
+report::ContextEvents recorded(const stream::EventCatalog& catalog) {
+  return {catalog.find(IrqHandlerEntry::name) != nullptr, !catalog.family(IrqVector::name).empty(),
+          catalog.find(SoftirqEntry::name) != nullptr, catalog.find(SchedSwitch::name) != nullptr,
+          calls_recorded(catalog)};
+}
+
 Result<int> run_cpu(const Input& input) {
   auto trace = open_capture(input);
   if (!trace) return pass(trace);
@@ -40,7 +47,7 @@ Result<int> run_cpu(const Input& input) {
   run_events(*trace, {&events}, facts);
   const std::vector<CpuId> cpus = trace->cpus();
   contexts.finish(facts.first, facts.last, cpus);
-  const report::CpuReport result{account, contexts, cpus};
+  const report::CpuReport result{account, contexts, recorded(trace->catalog()), cpus};
   TextWriter out(STDOUT_FILENO);
   if (input.format == Format::json) {
     report::write_cpu_json(result, facts, out);

@@ -111,8 +111,11 @@ Result<int> run_syscalls(const Options& options) {
   times.finish(facts.last);
   stats.finish();
   const track::Kinship relations = kinship(trace->file());
-  report::SyscallReport result{stats, names,         chosen(stats, relations, options),
-                               0,     options.sizes, options.pids.empty() && options.comms.empty()};
+  report::SyscallReport result{stats, names, chosen(stats, relations, options)};
+  result.sizes = options.sizes;
+  result.everybody = options.pids.empty() && options.comms.empty();
+  result.recorded = calls_recorded(trace->catalog());
+  result.switches = trace->catalog().find(SchedSwitch::name) != nullptr;
   result.shown = options.top == 0 ? result.tasks.size() : options.top;
   TextWriter out(STDOUT_FILENO);
   if (options.input.format == Format::json) {

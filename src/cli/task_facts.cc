@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "event/sched.h"
+#include "event/syscall.h"
 #include "skbtrail/event_format.h"
 #include "track/switch_counters.h"
 
@@ -11,6 +12,15 @@ namespace skbtrail::cli {
 
 bool has_wakeups(const stream::EventCatalog& catalog) {
   return catalog.find(SchedWaking::name) != nullptr || catalog.find(SchedWakeup::name) != nullptr;
+}
+
+track::CallsRecorded calls_recorded(const stream::EventCatalog& catalog) {
+  if (catalog.find(RawSysEnter::name) != nullptr || catalog.find(RawSysExit::name) != nullptr) {
+    return track::CallsRecorded::all;
+  }
+  const bool some =
+      !catalog.family(SysEnter::name).empty() || !catalog.family(SysExit::name).empty();
+  return some ? track::CallsRecorded::some : track::CallsRecorded::none;
 }
 
 track::TaskStates task_states(const stream::EventCatalog& catalog) {

@@ -15,6 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
+using track::CallsRecorded;
 using track::ContextKind;
 using track::CpuTimes;
 
@@ -54,23 +55,22 @@ Column softirq_column(std::size_t vec) {
 }
 
 // What is not recorded cannot be told from what surrounds it, so it stands in the name.
-std::string_view user_name(const track::ContextEvents& events) {
-  return events.all_calls ? "user" : "user or other call";
+std::string_view user_name(CallsRecorded calls) {
+  return calls == CallsRecorded::all ? "user" : "user or other call";
 }
-std::string_view user_or_call_name(const track::ContextEvents& events) {
-  return events.all_calls || events.some_calls ? "user or call" : "task";
+std::string_view user_or_call_name(CallsRecorded calls) {
+  return calls == CallsRecorded::none ? "task" : "user or call";
 }
 
 // Every context of a CPU, also those without time: idle first, what nobody knows last.
 std::vector<Share> shares(const CpuReport& cpu, const CpuTimes& times) {
-  const track::ContextEvents& events = cpu.account.events();
   std::vector<Share> all;
   const auto plain = [&](std::string_view name, Column column, ContextKind kind) {
     all.push_back({std::string(name), column, times.in(kind)});
   };
   plain("idle", Column::idle, ContextKind::idle);
-  plain(user_name(events), Column::user, ContextKind::user);
-  plain(user_or_call_name(events), Column::user, ContextKind::user_or_call);
+  plain(user_name(cpu.recorded.calls), Column::user, ContextKind::user);
+  plain(user_or_call_name(cpu.recorded.calls), Column::user, ContextKind::user_or_call);
   for (std::size_t i = 0; i < times.calls.size(); ++i) {
     all.push_back({fmt::format("call {}", name(static_cast<track::CallClass>(i))), Column::call,
                    times.calls[i]});
@@ -176,29 +176,19 @@ void write_packets(const CpuReport& cpu, const CpuTimes& all, TextWriter& out) {
   if (cpu.cpus.size() > 1) line("all", all);
 }
 
-// What the capture could have of it, seen or not.
-struct Recorded {
-  bool handlers, vectors, softirqs, switches;
-};
-Recorded recorded(const track::ContextEvents& events, const track::CaptureFacts& facts) {
-  return {events.handlers || !facts.lacks("irq:irq_handler_entry"), events.vectors,
-          events.softirqs || !facts.lacks("irq:softirq_entry"),
-          events.switches || !facts.lacks("sched:sched_switch")};
-}
-
-std::vector<std::string> remarks(const CpuReport& cpu, const track::CaptureFacts& facts) {
-  const track::ContextEvents& events = cpu.account.events();
+std::vector<std::string> remarks(const CpuReport& cpu) {
+  const ContextEvents& there = cpu.recorded;
   const track::ContextCounts& counts = cpu.contexts.counts();
   std::vector<std::string> lines;
-  const Recorded there = recorded(events, facts);
   if (!there.switches) {
     lines.emplace_back("no sched_switch: who runs is known at events only, else unknown");
   }
-  if (!events.some_calls && !events.all_calls) {
+  if (!cpu.account.calls_seen()) {
     // In a short time there may be none of those that were.
-    lines.push_back(fmt::format("no system calls {}: \"task\" is user mode and calls",
-                                facts.lacks("raw_syscalls:sys_enter") ? "recorded" : "seen"));
-  } else if (!events.all_calls) {
+    lines.push_back(fmt::format("no system calls {}: \"{}\" is user mode and calls",
+                                there.calls == CallsRecorded::none ? "recorded" : "seen",
+                                user_or_call_name(there.calls)));
+  } else if (there.calls == CallsRecorded::some) {
     lines.emplace_back("only some system calls recorded: the others count as user mode");
   }
   if (!there.handlers) lines.emplace_back("no irq_handler_*: part of what they interrupted");
@@ -242,7 +232,7 @@ void write_cpu_text(const CpuReport& cpu, const track::CaptureFacts& facts, Text
   write_contexts(cpu, all, out);
   write_packets(cpu, all, out);
   out.write("\n");
-  for (const std::string& line : remarks(cpu, facts)) out.print("# {}\n", line);
+  for (const std::string& line : remarks(cpu)) out.print("# {}\n", line);
   write_loss_line(facts, out);
 }
 
@@ -253,15 +243,12 @@ void write_cpu_json(const CpuReport& cpu, const track::CaptureFacts& facts, Text
     for (auto& [key, value] : json_of(cpu, times_of(cpu, number))) row[key] = value;
     rows.push_back(std::move(row));
   }
-  const track::ContextEvents& events = cpu.account.events();
-  const Recorded there = recorded(events, facts);
+  const ContextEvents& there = cpu.recorded;
   const track::ContextCounts& counts = cpu.contexts.counts();
   json::object result{{"cpus", std::move(rows)},
                       {"all", json_of(cpu, sum(cpu))},
                       {"recorded",
-                       {{"calls", events.all_calls    ? "all"
-                                  : events.some_calls ? "some"
-                                                      : "none"},
+                       {{"calls", name(there.calls)},
                         {"irq_handlers", there.handlers},
                         {"irq_vectors", there.vectors},
                         {"softirqs", there.softirqs},

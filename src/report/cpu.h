@@ -8,9 +8,20 @@
 
 namespace skbtrail::report {
 
+// Which events the capture has, though perhaps none in what was read of it. What was not recorded
+// cannot be told apart.
+struct ContextEvents {
+  bool handlers = false;  // irq_handler_*
+  bool vectors = false;   // irq_vectors
+  bool softirqs = false;
+  bool switches = false;
+  track::CallsRecorded calls = track::CallsRecorded::none;
+};
+
 struct CpuReport {
   const track::CpuAccount& account;
   const track::CpuContexts& contexts;
+  ContextEvents recorded;
   std::span<const CpuId> cpus;  // to show
 };
 

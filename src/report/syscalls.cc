@@ -14,6 +14,7 @@ namespace {
 namespace json = boost::json;
 
 using track::CallResult;
+using track::CallsRecorded;
 using track::CallStats;
 using track::SizeCounts;
 using track::TaskCalls;
@@ -235,13 +236,17 @@ void write_syscalls_text(const SyscallReport& report, const track::CaptureFacts&
         "# {} tasks that are over are not told apart: they switched least, and made {} calls\n",
         human_count(report.stats.ended_tasks()), human_count(sum(report.stats.ended()).count));
   }
-  if (report.tasks.empty()) {
+  if (report.tasks.empty() && report.recorded != CallsRecorded::none) {
     out.print("# no system call {}was seen\n", report.everybody ? "" : "of such a task ");
   }
-  if (!report.stats.has_switches()) {
+  if (!report.switches) {
     out.write("# no sched_switch: all time counts as on-cpu, timeouts as empty\n");
   }
-  if (!report.stats.has_all_calls()) out.write("# only some system calls were recorded\n");
+  if (report.recorded == CallsRecorded::none) {
+    out.write("# no system calls were recorded\n");
+  } else if (report.recorded == CallsRecorded::some) {
+    out.write("# only some system calls were recorded\n");
+  }
   if (report.stats.mismatched() > 0) {
     out.print("# {} returns of another call than the one entered\n",
               human_count(report.stats.mismatched()));
@@ -258,8 +263,8 @@ void write_syscalls_json(const SyscallReport& report, const track::CaptureFacts&
     tasks.push_back({{"pid", task->life->pid}, {"comm", comm(*task)}, {"calls", std::move(calls)}});
   }
   json::object result{{"tasks", std::move(tasks)},
-                      {"recorded", report.stats.has_all_calls() ? "all" : "some"},
-                      {"switches_recorded", report.stats.has_switches()},
+                      {"recorded", name(report.recorded)},
+                      {"switches_recorded", report.switches},
                       {"returns_of_children", report.stats.returns_of_children()},
                       {"mismatched", report.stats.mismatched()}};
   if (report.stats.ended_tasks() > 0) {

@@ -16,6 +16,9 @@ struct SyscallReport {
   std::size_t shown = 0;                       // of these, in the text
   bool sizes = false;                          // the text tells how many bytes calls moved
   bool everybody = true;                       // nobody was asked for by name
+  // What the capture has, though perhaps none of it in what was read.
+  track::CallsRecorded recorded = track::CallsRecorded::none;
+  bool switches = false;  // else all time counts as on a CPU
 };
 
 // On a CPU in all calls of the task that returned.

@@ -34,6 +34,13 @@ struct CpuLossCounters {
   }
 };
 
+// Which system calls a capture can tell of: none, those that have events of their own
+// (syscalls:sys_enter_NAME), or all (raw_syscalls).
+enum class CallsRecorded : std::uint8_t { none, some, all };
+inline std::string_view name(CallsRecorded calls) {
+  return calls == CallsRecorded::all ? "all" : calls == CallsRecorded::some ? "some" : "none";
+}
+
 struct EventCount {
   std::string name;  // "net:netif_receive_skb"
   std::uint64_t count = 0;

@@ -50,12 +50,10 @@ void CpuTimes::add(const CpuTimes& other) {
 }
 
 void CpuAccount::subscribe(stream::Dispatcher& dispatcher) {
-  subscribe_to<IrqHandlerEntry, SoftirqEntry, SchedSwitch, RawSysEnter, RawSysExit, NetifReceiveSkb,
-               NetDevXmit, NetDevQueue, SkbCopyDatagramIovec, SockSendLength, SockRecvLength>(
-      dispatcher, *this);
+  subscribe_to<RawSysEnter, RawSysExit, NetifReceiveSkb, NetDevXmit, NetDevQueue,
+               SkbCopyDatagramIovec, SockSendLength, SockRecvLength>(dispatcher, *this);
   dispatcher.subscribe_family<SysEnter>(*this);
   dispatcher.subscribe_family<SysExit>(*this);
-  dispatcher.subscribe_family<IrqVector>(*this);
   dispatcher.subscribe_loss(*this);
 }
 
@@ -118,6 +116,7 @@ void CpuAccount::spent(CpuId cpu, const Context& context, Nanoseconds from, Nano
 
 // The task was in user mode until now, if that was not known.
 void CpuAccount::entered(const EventHeader& header) {
+  calls_seen_ = true;
   Unsettled& task = unsettled(contexts_->now(header.cpu).task);
   if (task.context.kind == ContextKind::user_or_call) {
     for (const auto& [cpu, time] : task.times) {
@@ -132,6 +131,7 @@ void CpuAccount::entered(const EventHeader& header) {
 
 // The task was in this call until now, and what it was about is known.
 void CpuAccount::returned(const EventHeader& header, std::int64_t nr) {
+  calls_seen_ = true;
   Unsettled& task = unsettled(contexts_->now(header.cpu).task);
   const CallClass its = call_class(static_cast<std::uint16_t>(nr));
   const auto to = static_cast<std::size_t>(settled(its, task.socket));
@@ -154,24 +154,20 @@ void CpuAccount::returned(const EventHeader& header, std::int64_t nr) {
 }
 
 void CpuAccount::on(const EventHeader& header, const SysEnter& event) {
-  events_.some_calls = true;
   names_.learn(event.nr, event.family_member);
   entered(header);
 }
 
 void CpuAccount::on(const EventHeader& header, const SysExit& event) {
-  events_.some_calls = true;
   names_.learn(event.nr, event.family_member);
   returned(header, event.nr);
 }
 
 void CpuAccount::on(const EventHeader& header, const RawSysEnter&) {
-  events_.all_calls = true;
   entered(header);
 }
 
 void CpuAccount::on(const EventHeader& header, const RawSysExit& event) {
-  events_.all_calls = true;
   returned(header, event.nr);
 }
 

@@ -48,16 +48,6 @@ struct CpuTimes {
   void add(const CpuTimes& other);
 };
 
-// Which events there were: what was not recorded cannot be told apart.
-struct ContextEvents {
-  bool handlers = false;  // irq_handler_*
-  bool vectors = false;   // irq_vectors
-  bool softirqs = false;
-  bool switches = false;
-  bool all_calls = false;   // raw_syscalls
-  bool some_calls = false;  // syscalls:*
-};
-
 class CpuAccount : public ContextSink {
  public:
   // `names` must outlive the account.
@@ -78,10 +68,6 @@ class CpuAccount : public ContextSink {
   void on(const EventHeader& header, const SysExit& event);
   void on(const EventHeader& header, const RawSysEnter& event);
   void on(const EventHeader& header, const RawSysExit& event);
-  void on(const EventHeader&, const IrqHandlerEntry&) { events_.handlers = true; }
-  void on(const EventHeader&, const SoftirqEntry&) { events_.softirqs = true; }
-  void on(const EventHeader&, const SchedSwitch&) { events_.switches = true; }
-  void on(const EventHeader&, const IrqVector&) { events_.vectors = true; }
   void on(const EventHeader& header, const NetifReceiveSkb& event);
   void on(const EventHeader& header, const NetDevXmit& event);
   void on(const EventHeader& header, const NetDevQueue&) { socket_seen(header); }
@@ -91,7 +77,7 @@ class CpuAccount : public ContextSink {
 
   // By CPU; complete after CpuContexts::finish().
   const std::vector<CpuTimes>& cpus() const { return cpus_; }
-  const ContextEvents& events() const { return events_; }
+  bool calls_seen() const { return calls_seen_; }
 
  private:
   // Time of a task whose context is not settled, by CPU.
@@ -121,7 +107,7 @@ class CpuAccount : public ContextSink {
   std::vector<CpuTimes> cpus_;
   std::vector<Unsettled> unsettled_;       // by task
   std::vector<const CallTraits*> traits_;  // by number of the call; null: not looked up yet
-  ContextEvents events_;
+  bool calls_seen_ = false;
 };
 
 }  // namespace skbtrail::track

@@ -88,7 +88,6 @@ void SyscallStats::subscribe(stream::Dispatcher& dispatcher) {
   dispatcher.subscribe<RawSysExit>(*this);
   dispatcher.subscribe_family<SysEnter>(*this);
   dispatcher.subscribe_family<SysExit>(*this);
-  dispatcher.subscribe<SchedSwitch>(*this);
 }
 
 TaskCalls& SyscallStats::task(const TaskLife& life) {

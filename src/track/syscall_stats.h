@@ -110,7 +110,6 @@ class SyscallStats : private LifeSink {
   void on(const EventHeader& header, const SysExit& event);
   void on(const EventHeader& header, const RawSysEnter& event);
   void on(const EventHeader& header, const RawSysExit& event);
-  void on(const EventHeader&, const SchedSwitch&) { switches_ = true; }
   // After the last event, and after TaskTimes::finish().
   void finish();
 
@@ -121,8 +120,6 @@ class SyscallStats : private LifeSink {
   std::uint64_t ended_tasks() const { return ended_tasks_; }  // that made a call
   // How many calls of how many tasks there is room for.
   std::size_t room() const { return calls_.size(); }
-  bool has_switches() const { return switches_; }  // else all time counts as on a CPU
-  bool has_all_calls() const { return raw_; }
   std::uint64_t returns_of_children() const { return children_; }
   // A return of another call than the one that its task was in.
   std::uint64_t mismatched() const { return mismatched_; }
@@ -147,7 +144,6 @@ class SyscallStats : private LifeSink {
   TaskCalls ended_;
   std::uint64_t ended_tasks_ = 0;
   bool raw_ = false;
-  bool switches_ = false;
   std::uint64_t children_ = 0;
   std::uint64_t mismatched_ = 0;
 };

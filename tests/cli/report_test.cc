@@ -421,6 +421,29 @@ TEST(MissingEvents, what_a_short_time_has_none_of_was_recorded_all_the_same) {
               HasSubstr("# no system calls seen: "));
   EXPECT_THAT(skbtrail({"syscalls", "--time", "+0.3,+0.301", file}).out,
               HasSubstr("# no system call was seen\n"));
+  // In the first there are calls and no switch, in the second there is a softirq alone.
+  const std::string raw = data_file("6.12-raw_calls.dat");
+  const std::string all = R"("recorded":"all","switches_recorded":true)";
+  for (const char* const time : {"+0.02,+0.024", "+0.14,+0.144"}) {
+    EXPECT_THAT(skbtrail({"syscalls", "--time", time, raw}).out,
+                Not(ContainsRegex("# (no sched_switch|only some)")))
+        << time;
+    EXPECT_THAT(skbtrail({"syscalls", "--format", "json", "--time", time, raw}).out, HasSubstr(all))
+        << time;
+    const RunResult cpu = skbtrail({"cpu", "--format", "json", "--time", time, raw});
+    EXPECT_THAT(cpu.out, HasSubstr(R"("recorded":{"calls":"all","irq_handlers":true,)")) << time;
+    EXPECT_THAT(cpu.out, HasSubstr(R"("switches":true})")) << time;
+  }
+}
+
+TEST(MissingEvents, calls_of_which_there_are_no_events_are_not_some) {
+  const std::string file = data_file("6.12-stacks.dat");
+  const std::string text = skbtrail({"syscalls", file}).out;
+  EXPECT_THAT(text, HasSubstr("# no system calls were recorded\n"));
+  EXPECT_THAT(text, Not(HasSubstr("only some")));
+  EXPECT_THAT(skbtrail({"syscalls", "--format", "json", file}).out,
+              HasSubstr(R"("recorded":"none",)"));
+  EXPECT_THAT(skbtrail({"cpu", file}).out, HasSubstr("# no system calls recorded: \"task\" is"));
 }
 
 TEST(NetdevTimes, a_device_that_is_nowhere_is_said) {

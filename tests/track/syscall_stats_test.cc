@@ -44,7 +44,6 @@ class Syscalls : public ::testing::Test {
     event.prev_state = state;
     event.next_pid = next;
     times.on(EventHeader{time, cpu, prev, 0}, event);
-    stats.on(EventHeader{time, cpu, prev, 0}, event);
   }
   void wake(Nanoseconds time, Pid waker, Pid pid, CpuId cpu = 0) {
     SchedWaking event;
@@ -342,7 +341,6 @@ TEST(SyscallsOfMany, are_forgotten_and_add_up) {
     event.prev_state = state;
     event.next_pid = next;
     times.on(EventHeader{now, 0, prev, 0}, event);
-    stats.on(EventHeader{now, 0, prev, 0}, event);
   };
   constexpr int kExit = 60;
   for (Pid pid = 1000; pid < 1000 + kTasks; ++pid) {
