@@ -40,12 +40,19 @@ std::string not_read_cpus(const track::CaptureFacts& facts) {
          ": of packets and tasks that were there too this is a part";
 }
 
+std::string not_read_buffer(std::string_view name) {
+  return fmt::format("buffer \"{0}\" holds events too: --buffer {0}", name);
+}
+
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out) {
   out.print("# {}: {}\n", facts.lossless() ? "lost" : "LOST", extent_of_loss(facts));
   if (facts.stopped_early) {
     out.write("# STOPPED EARLY: the recorder could not go on, as with a full disk\n");
   }
   if (facts.switched_off) out.print("# SWITCHED OFF: {}\n", kTracingEnded);
+  for (const std::string& name : facts.other_buffers) {
+    out.print("# NOT READ: {}\n", not_read_buffer(name));
+  }
   if (!facts.cpus_not_read.empty()) out.print("# NOT READ: {}\n", not_read_cpus(facts));
   if (!facts.missed_probes.empty()) {
     out.print("# MISSED: calls that no kprobe told of: {}\n", missed_calls(facts));

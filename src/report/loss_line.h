@@ -18,13 +18,17 @@ constexpr std::string_view kTracingEnded =
     "tracing ended before the recording, by somebody else or by the kernel";
 
 // "# lost: nothing", or "# LOST: 12 events in 3 gaps"; then a line when tracing was switched
-// off, one when CPUs were not read, one when kprobes missed calls, one for each damage and each
-// event whose format makes no sense, and one when records could not be decoded.
+// off, one for each buffer that was not read, one when CPUs were not, one when kprobes missed
+// calls, one for each damage and each event whose format makes no sense, and one when records could
+// not be decoded.
 void write_loss_line(const track::CaptureFacts& facts, TextWriter& out);
 
 // The same on standard error for outputs that are a line per packet or switch and nothing else:
 // behind the last line, and only when there is something to say.
 void tell_what_lacks(const track::CaptureFacts& facts);
+
+// "buffer "top" holds events too: --buffer top".
+std::string not_read_buffer(std::string_view name);
 
 // "CPUs 1-3: of packets and tasks that were there too this is a part".
 std::string not_read_cpus(const track::CaptureFacts& facts);

@@ -76,7 +76,7 @@ void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
             human_bytes(capture.file_size));
   if (!capture.buffer.empty()) out.print("  buffer    {}\n", capture.buffer);
   for (const std::string& name : capture.other_buffers) {
-    out.print("  NOT READ  buffer \"{}\" holds events too: --buffer {}\n", name, name);
+    out.print("  NOT READ  {}\n", not_read_buffer(name));
   }
   if (!capture.cpus_not_read.empty()) {
     out.print("  NOT READ  {}\n", not_read_cpus(capture));

@@ -194,7 +194,11 @@ bool nobody(const SchedReport& report) {
 }
 
 void write_nobody(const SchedReport& report, TextWriter& out) {
-  out.print("# no such task: {} others are in this capture\n", human_count(report.not_chosen));
+  if (report.everything) {
+    out.write("# no task switched in what was read\n");
+  } else {
+    out.print("# no such task: {} others are in this capture\n", human_count(report.not_chosen));
+  }
 }
 
 std::string proc_summary(const SchedReport& report) {

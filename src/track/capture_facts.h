@@ -51,10 +51,10 @@ struct CaptureFacts {
   std::uint64_t file_size = 0;
   int version = 0;
   std::string compression;
-  std::string buffer;  // "" is the top buffer
-  std::vector<std::string> other_buffers;
-  std::vector<CpuId> cpus_not_read;  // in order
-  bool in_part = false;              // only a time of it was read; `counters` are of all the time
+  std::string buffer;                      // "" is the top buffer
+  std::vector<std::string> other_buffers;  // that hold events and are not read
+  std::vector<CpuId> cpus_not_read;        // in order
+  bool in_part = false;  // only a time of it was read; `counters` are of all the time
   std::string clock;
   std::string uname;
   std::uint32_t cpus = 0;
@@ -92,7 +92,7 @@ struct CaptureFacts {
   // be read.
   bool lacks_anything() const {
     return !complete() || stopped_early || undecodable > 0 || further_flows > 0 ||
-           !cpus_not_read.empty() || !damage.empty() || !disabled.empty();
+           !other_buffers.empty() || !cpus_not_read.empty() || !damage.empty() || !disabled.empty();
   }
   // Whether this trace does not have an event that the analysis wanted.
   bool lacks(std::string_view event) const {

@@ -116,6 +116,22 @@ TEST(PrintedTimes, from_the_first_to_the_last_is_all_of_it) {
               HasSubstr("captured  10,057 events"));
 }
 
+TEST(OneBufferOfTwo, is_said_to_be_one_by_every_verb) {
+  const std::string file = data_file("6.1-graph.dat");
+  const std::string said = "NOT READ: buffer \"top\" holds events too: --buffer top\n";
+  for (const char* verb :
+       {"packets", "netdev-times", "drops", "flows", "sched", "cpu", "syscalls"}) {
+    EXPECT_THAT(skbtrail({verb, "--buffer", "graph", file}).out, HasSubstr("# " + said)) << verb;
+    EXPECT_THAT(skbtrail({verb, file}).out, Not(HasSubstr("NOT READ"))) << verb;
+    if (verb == std::string("packets")) continue;  // a line for each, and nothing else
+    EXPECT_THAT(skbtrail({verb, "--buffer", "graph", "--format", "json", file}).out,
+                HasSubstr(R"("other_buffers":["top"])"))
+        << verb;
+  }
+  EXPECT_THAT(skbtrail({"packets", "--buffer", "graph", "--format", "json", file}).err,
+              HasSubstr("# " + said));
+}
+
 std::string with_option(tracedat::OptionId option, const std::string& lines) {
   tracedat::CaptureText text;
   text.cpu_count = 1;

@@ -172,7 +172,15 @@ TEST(SchedArguments, choose_tasks) {
               testing::IsSupersetOf({330, 333, 334, 335, 340, 341, 342}));
 }
 
-// The packet that woke a reader stands in its line.
+TEST(SchedArguments, where_nobody_is_asked_for_nobody_is_missed) {
+  const std::string file = data_file("6.1-graph.dat");
+  for (const char* const table : {"--details", "--latency"}) {
+    const std::string text = skbtrail({"sched", table, "--buffer", "graph", file}).out;
+    EXPECT_THAT(text, HasSubstr("# no task switched in what was read\n")) << table;
+    EXPECT_THAT(text, testing::Not(HasSubstr("no such task"))) << table;
+  }
+}
+
 TEST(SchedArguments, a_task_that_is_not_there_is_said) {
   const std::string file = data_file("6.12-udp_nic.dat");
   const json::value all = json::parse(skbtrail({"sched", "--format", "json", file}).out);
@@ -206,6 +214,7 @@ TEST(SchedArguments, tasks_that_are_not_there_are_named_on_standard_error) {
   EXPECT_THAT(said({"sched", "--timehist", "--comm", "x"}), HasSubstr("--comm x: there are "));
 }
 
+// The packet that woke a reader stands in its line.
 TEST(SchedPackets, are_named_in_timehist) {
   const std::string file = data_file("6.12-pingpong_nic.dat");
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> first;  // pid, wake -> packet
