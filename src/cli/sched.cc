@@ -54,7 +54,7 @@ struct Options {
   report::SchedChoice choice;
   Output output = Output::table;
   bool details = false;
-  bool packets = true;
+  bool packets = false;  // those that woke a task are looked for
   std::uint64_t top = kDefaultTop;
 };
 
@@ -80,14 +80,25 @@ Result<Options> read_options(const Parsed& parsed) {
   if (parsed.has("latency")) options.output = Output::latency;
   Result<void> used;
   if (options.output == Output::timehist) used = parsed.refuse({"details", "top"}, "--timehist");
-  if (used && options.output == Output::latency) used = parsed.refuse({"details"}, "--latency");
+  if (used && options.output == Output::latency) {
+    used = parsed.refuse({"details", "no-packets"}, "--latency");
+  }
   // Which has all of it.
   if (used && options.input.format == Format::json) {
     used = parsed.refuse({"details", "latency", "top"}, "--format json");
   }
   if (!used) return pass(used);
   options.details = parsed.has("details") || !options.choice.everything();
-  options.packets = !parsed.has("no-packets");
+  const bool tells_packets = options.output == Output::timehist ||
+                             options.input.format == Format::json ||
+                             (options.output == Output::table && options.details);
+  if (parsed.has("no-packets") && !tells_packets) {
+    return usage_error("sched",
+                       "--no-packets does nothing here: of packets only --details, --timehist and "
+                       "--format json tell");
+  }
+  // To look for them takes longer than all the rest.
+  options.packets = tells_packets && !parsed.has("no-packets");
   auto top = parsed.number("top");
   if (!top) return pass(top);
   options.top = top->value_or(options.choice.everything() ? kDefaultTop : 0);

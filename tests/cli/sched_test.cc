@@ -127,6 +127,9 @@ TEST(SchedArguments, what_makes_no_sense_is_refused) {
       {{"--timehist", "--top", "3"}, "--top does nothing beside --timehist"},
       {{"--timehist", "--details"}, "--details does nothing beside --timehist"},
       {{"--latency", "--details"}, "--details does nothing beside --latency"},
+      {{"--latency", "--no-packets"}, "--no-packets does nothing beside --latency"},
+      {{"--latency", "--no-packets", "--pid", "303"}, "--no-packets does nothing beside --latency"},
+      {{"--no-packets"}, "--no-packets does nothing here: of packets only --details, "},
       {{"--format", "json", "--top", "3"}, "--top does nothing beside --format json"},
       {{"--format", "json", "--latency"}, "--latency does nothing beside --format json"}};
   for (auto [words, said] : useless) {
@@ -137,6 +140,47 @@ TEST(SchedArguments, what_makes_no_sense_is_refused) {
     EXPECT_THAT(result.err, HasSubstr(said));
     EXPECT_EQ(result.out, "");
   }
+}
+
+TEST(SchedArguments, packets_are_left_out_where_they_are_told_of) {
+  const std::string file = data_file("6.12-nginx_contended.dat");
+  const auto out = [&file](std::vector<std::string> words) {
+    words.insert(words.begin(), "sched");
+    words.push_back(file);
+    const RunResult result = skbtrail(words);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out;
+  };
+  const std::string by_packets = "\n  by packets  ";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--details"}, {"--pid", "303"}}) {
+    EXPECT_THAT(out(words), HasSubstr(by_packets));
+    std::vector<std::string> without = words;
+    without.emplace_back("--no-packets");
+    EXPECT_THAT(out(without), testing::Not(HasSubstr(by_packets)));
+  }
+  EXPECT_THAT(out({"--format", "json"}), HasSubstr(R"("packets_followed":true)"));
+  EXPECT_THAT(out({"--format", "json", "--no-packets"}), HasSubstr(R"("packets_followed":false)"));
+  EXPECT_THAT(out({"--timehist", "--format", "json"}), testing::ContainsRegex("\"packet\":[0-9]"));
+  EXPECT_THAT(out({"--timehist", "--format", "json", "--no-packets"}),
+              testing::Not(testing::ContainsRegex("\"packet\":[0-9]")));
+}
+
+// What they would cost and not show: an event that only they need makes no sense here.
+TEST(SchedArguments, packets_are_not_looked_for_where_nothing_tells_of_them) {
+  std::string bytes = read_file(data_file("6.12-version6.dat"));
+  const std::string format = "field:void * skbaddr;\toffset:8;\tsize:8;";
+  const std::size_t at = bytes.find(format, bytes.find("name: netif_receive_skb\n"));
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, format.size(), "field:void * skbaddr;\toffset:8;\tsize:9;");
+  const TemporaryFolder folder;
+  const std::string file = folder / "changed.dat";
+  write_file(file, bytes);
+  const std::string said = "# DISABLED: net:netif_receive_skb";
+  EXPECT_THAT(skbtrail({"sched", "--details", file}).out, HasSubstr(said));
+  EXPECT_THAT(skbtrail({"sched", file}).out, testing::Not(HasSubstr(said)));
+  EXPECT_THAT(skbtrail({"sched", "--latency", "--pid", "1", file}).out,
+              testing::Not(HasSubstr(said)));
 }
 
 TEST(SchedArguments, top_0_is_all) {
