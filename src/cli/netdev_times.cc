@@ -107,6 +107,7 @@ class HunkPrinter : public track::HunkSink {
 
   void hunk(const track::ReceiveHunk& hunk) override {
     if (!filter_(hunk)) return;
+    ++printed_;
     TextWriter& out = writer_.next();
     if (writer_.json()) {
       report::write_hunk_json(hunk, names_, out);
@@ -115,10 +116,13 @@ class HunkPrinter : public track::HunkSink {
     }
   }
 
+  std::uint64_t printed() const { return printed_; }
+
  private:
   ElementWriter writer_;
   const report::PacketNames& names_;
   DeviceFilter filter_;
+  std::uint64_t printed_ = 0;
 };
 
 class TransmitPrinter : public track::LegSink {
@@ -132,6 +136,7 @@ class TransmitPrinter : public track::LegSink {
     totals_.hops += leg.hops;
     if (leg.crossed_loss) ++totals_.crossed_loss;
     if (!filter_(leg.device)) return;
+    ++totals_.printed;
     TextWriter& out = writer_.next();
     if (writer_.json()) {
       report::write_transmit_json(leg, names_, out);
@@ -167,7 +172,8 @@ class NetdevTimes {
     hunks.finish();
     note_devices(walk.devices());
     const track::DeliveryCounters& delivery = walk.tracker().delivery_counters();
-    rx_ = {hunks.counters(), delivery.unmatched_copies + delivery.unmatched_datagrams};
+    rx_ = {hunks.counters(), printer.printed(),
+           delivery.unmatched_copies + delivery.unmatched_datagrams};
     return facts;
   }
 

@@ -18,13 +18,16 @@ void write_transmit_header(TextWriter& out);
 void write_transmit_text(const track::Leg& leg, const PacketNames& names, TextWriter& out);
 void write_transmit_json(const track::Leg& leg, const PacketNames& names, TextWriter& out);
 
+// Of all devices, whichever were asked for.
 struct ReceiveTotals {
   track::HunkCounters hunks;
+  std::uint64_t printed = 0;           // hunks
   std::uint64_t unmatched_copies = 0;  // copies and datagrams whose packet is not in the capture
 };
 struct TransmitTotals {
-  std::uint64_t births = 0;  // sent legs
-  std::uint64_t hops = 0;    // further devices they were queued to
+  std::uint64_t births = 0;   // sent legs
+  std::uint64_t printed = 0;  // of these
+  std::uint64_t hops = 0;     // further devices they were queued to
   std::uint64_t crossed_loss = 0;
   track::SendCounters send;
 };

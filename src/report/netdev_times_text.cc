@@ -120,6 +120,11 @@ void write_packet(const track::ReceiveHunk& hunk, const track::HunkPacket& packe
   write_end(hunk, packet, names, out);
 }
 
+// ", 54 printed", where others were not asked for.
+std::string printed(std::uint64_t count, std::uint64_t of) {
+  return count == of ? "" : fmt::format(", {} printed", human_count(count));
+}
+
 }  // namespace
 
 void write_hunk_text(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out) {
@@ -183,8 +188,9 @@ void write_transmit_text(const track::Leg& leg, const PacketNames& names, TextWr
 
 void write_rx_summary(const ReceiveTotals& totals, TextWriter& out) {
   const track::HunkCounters& hunks = totals.hunks;
-  out.print("# rx: {} netif_receive_skb in {} ({}), {}\n", human_count(hunks.receives),
-            plural(hunks.births, "packet"), plural(hunks.hops, "hop"), plural(hunks.hunks, "hunk"));
+  out.print("# rx: {} netif_receive_skb in {} ({}), {}{}\n", human_count(hunks.receives),
+            plural(hunks.births, "packet"), plural(hunks.hops, "hop"), plural(hunks.hunks, "hunk"),
+            printed(totals.printed, hunks.hunks));
   if (totals.unmatched_copies > 0) {
     out.print("# rx: {} copies to a task of packets whose start is not in the capture\n",
               human_count(totals.unmatched_copies));
@@ -199,8 +205,9 @@ void write_rx_summary(const ReceiveTotals& totals, TextWriter& out) {
 }
 
 void write_tx_summary(const TransmitTotals& totals, TextWriter& out) {
-  out.print("# tx: {} net_dev_queue in {} ({})\n", human_count(totals.births + totals.hops),
-            plural(totals.births, "packet"), plural(totals.hops, "stacked device"));
+  out.print("# tx: {} net_dev_queue in {} ({}){}\n", human_count(totals.births + totals.hops),
+            plural(totals.births, "packet"), plural(totals.hops, "stacked device"),
+            printed(totals.printed, totals.births));
   if (totals.send.unmatched_starts + totals.send.unmatched_xmits > 0) {
     out.print("# tx: {} and {} net_dev_xmit of skbs no device queue saw\n",
               plural(totals.send.unmatched_starts, "transmit start"),

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
 #include <filesystem>
 #include <sstream>
 
@@ -14,6 +15,7 @@
 namespace skbtrail::test {
 namespace {
 
+namespace json = boost::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -470,6 +472,31 @@ TEST(NetdevTimes, a_device_that_is_nowhere_is_said) {
     EXPECT_THAT(result.err,
                 ::testing::StartsWith("skbtrail: nothing matches --dev n9: there are "));
     EXPECT_EQ(skbtrail({"netdev-times", "--format", format, "--dev", "n0", file}).err, "");
+  }
+}
+
+TEST(NetdevTimes, what_is_printed_of_one_device_is_counted_beside_all) {
+  const std::string file = data_file("6.12-threaded_nic.dat");
+  for (const bool chosen : {false, true}) {
+    std::vector<std::string> words{"netdev-times", file};
+    if (chosen) words.insert(words.end(), {"--dev", "n0"});
+    const std::string text = skbtrail(words).out;
+    words.insert(words.end(), {"--format", "json"});
+    const json::value document = json::parse(skbtrail(words).out);
+    const json::value& summary = document.at("summary");
+    for (const char* const direction : {"rx", "tx"}) {
+      const bool rx = direction == std::string("rx");
+      const auto printed = document.at(direction).as_array().size();
+      const auto all = summary.at(direction).at(rx ? "hunks" : "births").to_number<std::size_t>();
+      EXPECT_EQ(summary.at(direction).at("printed").to_number<std::size_t>(), printed) << direction;
+      EXPECT_EQ(printed < all, chosen) << direction;
+      const std::string said = ", " + std::to_string(printed) + " printed\n";
+      if (chosen) {
+        EXPECT_THAT(text, ContainsRegex(std::string("# ") + direction + ": [^\n]*" + said));
+      } else {
+        EXPECT_THAT(text, Not(HasSubstr(" printed\n")));
+      }
+    }
   }
 }
 
