@@ -183,6 +183,7 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
   facts.buffer = trace.buffer_names();
   facts.other_buffers = trace.other_buffers();
   facts.cpus_not_read = trace.cpus_not_read();
+  facts.silent_cpus = trace.silent_cpus();
   facts.in_part = trace.in_part();
   facts.clock = trace.clock();
   facts.uname = file.uname();

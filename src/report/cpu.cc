@@ -176,10 +176,11 @@ void write_packets(const CpuReport& cpu, const CpuTimes& all, TextWriter& out) {
   if (cpu.cpus.size() > 1) line("all", all);
 }
 
-std::vector<std::string> remarks(const CpuReport& cpu) {
+std::vector<std::string> remarks(const CpuReport& cpu, const track::CaptureFacts& facts) {
   const ContextEvents& there = cpu.recorded;
   const track::ContextCounts& counts = cpu.contexts.counts();
   std::vector<std::string> lines;
+  if (!facts.silent_cpus.empty()) lines.push_back(silent_cpus(facts) + ", and in no line");
   if (!there.switches) {
     lines.emplace_back("no sched_switch: who runs is known at events only, else unknown");
   }
@@ -232,7 +233,7 @@ void write_cpu_text(const CpuReport& cpu, const track::CaptureFacts& facts, Text
   write_contexts(cpu, all, out);
   write_packets(cpu, all, out);
   out.write("\n");
-  for (const std::string& line : remarks(cpu)) out.print("# {}\n", line);
+  for (const std::string& line : remarks(cpu, facts)) out.print("# {}\n", line);
   write_loss_line(facts, out);
 }
 
@@ -247,6 +248,7 @@ void write_cpu_json(const CpuReport& cpu, const track::CaptureFacts& facts, Text
   const track::ContextCounts& counts = cpu.contexts.counts();
   json::object result{{"cpus", std::move(rows)},
                       {"all", json_of(cpu, sum(cpu))},
+                      {"silent_cpus", json::value_from(facts.silent_cpus)},
                       {"recorded",
                        {{"calls", name(there.calls)},
                         {"irq_handlers", there.handlers},

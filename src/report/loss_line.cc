@@ -35,6 +35,10 @@ std::string missed_calls(const track::CaptureFacts& facts) {
   return text;
 }
 
+std::string silent_cpus(const track::CaptureFacts& facts) {
+  return human_cpus(facts.silent_cpus) + " recorded nothing: idle, offline or not traced";
+}
+
 std::string not_read_cpus(const track::CaptureFacts& facts) {
   return human_cpus(facts.cpus_not_read) +
          ": of packets and tasks that were there too this is a part";

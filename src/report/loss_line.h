@@ -30,6 +30,9 @@ void tell_what_lacks(const track::CaptureFacts& facts);
 // "buffer "top" holds events too: --buffer top".
 std::string not_read_buffer(std::string_view name);
 
+// "CPU 1 recorded nothing: idle, offline or not traced".
+std::string silent_cpus(const track::CaptureFacts& facts);
+
 // "CPUs 1-3: of packets and tasks that were there too this is a part".
 std::string not_read_cpus(const track::CaptureFacts& facts);
 

@@ -35,6 +35,7 @@ json::object capture_json(const track::CaptureFacts& capture) {
           {"start_ns", capture.first},
           {"duration_ns", capture.duration()},
           {"cpus", capture.cpus},
+          {"silent_cpus", json::value_from(capture.silent_cpus)},
           {"lost_events", capture.lost()},
           {"gaps", capture.gap_count},
           {"gaps_of_unknown_size", capture.gaps_of_unknown_size},

@@ -59,6 +59,7 @@ void write_capture(const track::CaptureFacts& capture, TextWriter& out) {
   out.print("  captured  {} in {} ({}) on {}\n", plural(capture.events, "event"),
             human_duration(capture.duration()), human_rate(capture.events, capture.duration()),
             plural(capture.cpus, "CPU"));
+  if (!capture.silent_cpus.empty()) out.print("            {}\n", silent_cpus(capture));
   write_loss(capture, out);
   if (capture.stopped_early) {
     out.write("  STOPPED   early: the recorder could not go on, as with a full disk\n");

@@ -31,19 +31,30 @@ Result<Trace> Trace::of(tracedat::Reader file, const ReadOptions& options) {
   trace.choice_ = std::make_unique<BufferChoice>(std::move(*choice));
   trace.catalog_ = std::make_unique<EventCatalog>(trace.file_->formats());
   const auto& cpus = options.cpus;
+  const auto wanted = [&cpus](CpuId cpu) {
+    return cpus.empty() || std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
+  };
   for (const ChosenBuffer& chosen : trace.choice_->read) {
     for (const tracedat::CpuData& cpu : chosen.buffer->cpus) {
-      const bool wanted =
-          cpus.empty() || std::find(cpus.begin(), cpus.end(), cpu.cpu) != cpus.end();
-      if (wanted) trace.streams_.push_back({&chosen, &cpu});
+      if (wanted(cpu.cpu)) trace.streams_.push_back({&chosen, &cpu});
+    }
+  }
+  if (trace.file_->damage().empty()) {
+    const std::vector<CpuId> heard = trace.cpus();
+    for (CpuId cpu = 0; cpu < trace.file_->cpu_count(); ++cpu) {
+      if (wanted(cpu) && !std::binary_search(heard.begin(), heard.end(), cpu)) {
+        trace.silent_cpus_.push_back(cpu);
+      }
     }
   }
   if (trace.streams_.empty()) {
-    const std::set<CpuId> wanted(cpus.begin(), cpus.end());
+    const std::set<CpuId> each(cpus.begin(), cpus.end());
     const std::vector<CpuId> others = trace.cpus_not_read();
     if (!others.empty()) {
-      return fail(ErrorKind::usage, "{} has no {}; it has {}", trace.file_->path(),
-                  human_cpus(std::vector(wanted.begin(), wanted.end())), human_cpus(others));
+      const bool silent = !trace.silent_cpus_.empty();
+      return fail(ErrorKind::usage, "{} has no {}{}; it has {}{}", trace.file_->path(),
+                  silent ? "event of " : "", human_cpus(std::vector(each.begin(), each.end())),
+                  silent ? "those of " : "", human_cpus(others));
     }
   }
   const bool from_start =

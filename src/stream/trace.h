@@ -63,8 +63,11 @@ class Trace {
   // Does the data of an event stay where it is, as long as the trace does? Not where pages are
   // decompressed.
   bool events_last() const;
-  // Those that are read, each once, in order; also such that recorded nothing.
+  // Those that are read, each once, in order.
   std::vector<CpuId> cpus() const;
+  // Those that would have been, and have no data: they were idle, offline or not traced. (Buffers
+  // are there for every possible CPU of a machine.) None where data may have been damaged away.
+  const std::vector<CpuId>& silent_cpus() const { return silent_cpus_; }
   // The others of the buffers that are read, in order: ReadOptions::cpus has not named them.
   std::vector<CpuId> cpus_not_read() const;
   // Of the streams that events() merges, in their order (Merge::damage()): "CPU 1", with the
@@ -88,6 +91,7 @@ class Trace {
   std::unique_ptr<EventCatalog> catalog_;
   std::unique_ptr<BufferChoice> choice_;
   std::vector<Stream> streams_;
+  std::vector<CpuId> silent_cpus_;
   Nanoseconds from_ = 0, to_ = kEndOfTime;
 
   static constexpr Nanoseconds kEndOfTime = std::numeric_limits<Nanoseconds>::max();

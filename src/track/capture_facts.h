@@ -54,6 +54,7 @@ struct CaptureFacts {
   std::string buffer;                      // "" is the top buffer
   std::vector<std::string> other_buffers;  // that hold events and are not read
   std::vector<CpuId> cpus_not_read;        // in order
+  std::vector<CpuId> silent_cpus;          // that recorded nothing, in order
   bool in_part = false;  // only a time of it was read; `counters` are of all the time
   std::string clock;
   std::string uname;

@@ -403,6 +403,42 @@ TEST_P(ReadingVerb, cpus_that_were_not_read_are_named) {
   EXPECT_THAT(none.out, IsEmpty());
 }
 
+TEST(SilentCpus, are_named_and_in_no_line) {
+  const std::string file = data_file("6.12-stacks.dat");
+  const std::string said = "CPU 1 recorded nothing: idle, offline or not traced";
+  EXPECT_THAT(skbtrail({"report", file}).out, HasSubstr(" on 2 CPUs\n            " + said + "\n"));
+  EXPECT_THAT(skbtrail({"cpu", file}).out, HasSubstr("# " + said + ", and in no line\n"));
+  for (const char* verb : {"report", "cpu"}) {
+    EXPECT_THAT(skbtrail({verb, "--format", "json", file}).out, HasSubstr(R"("silent_cpus":[1])"));
+    EXPECT_THAT(skbtrail({verb, "--cpu", "0", file}).out, Not(HasSubstr(said)));
+    EXPECT_THAT(skbtrail({verb, "--cpu", "0-1", file}).out, HasSubstr(said));
+    const RunResult silent = skbtrail({verb, "--cpu", "1", file});
+    EXPECT_EQ(silent.status, 2);
+    EXPECT_THAT(silent.err, HasSubstr("has no event of CPU 1; it has those of CPU 0"));
+    EXPECT_THAT(skbtrail({verb, "--cpu", "7", file}).err, HasSubstr("has no CPU 7; it has CPU 0"));
+    EXPECT_THAT(skbtrail({verb, data_file("6.12-version6.dat")}).out,
+                Not(HasSubstr("recorded nothing")));
+  }
+}
+
+// Which of them are gone nobody knows.
+TEST(SilentCpus, are_none_in_a_damaged_capture) {
+  tracedat::CaptureText text;
+  text.cpu_count = 2;
+  text.clock = "mono";
+  const auto layout = tracedat::lay_out(text, {{0, 2 * 4096}}, tracedat::FileVersion::v7);
+  ASSERT_TRUE(layout.has_value());
+  const std::string page = PageBuilder(1).data(0, payload(7)).build();
+  const TemporaryFolder folder;
+  write_file(folder / "whole.dat", layout->head + page + page);
+  write_file(folder / "cut.dat", layout->head + page);
+  EXPECT_THAT(skbtrail({"cpu", folder / "whole.dat"}).out, HasSubstr("# CPU 1 recorded nothing"));
+  const RunResult cut = skbtrail({"cpu", folder / "cut.dat"});
+  EXPECT_EQ(cut.status, 5);
+  EXPECT_THAT(cut.out, HasSubstr("\n# DAMAGED: "));
+  EXPECT_THAT(cut.out, Not(HasSubstr("recorded nothing")));
+}
+
 TEST_P(ReadingVerb, a_full_disk_is_an_error) {
   const RunResult result = run({"sh", "-c",
                                 std::string(SKBTRAIL_BINARY) + " " + GetParam() + " " +

@@ -63,6 +63,7 @@ track::CaptureFacts capture_from(const json::object& document) {
   facts.first = number(from.at("start_ns"));
   facts.last = facts.first + number(from.at("duration_ns"));
   facts.cpus = number_as<std::uint32_t>(from.at("cpus"));
+  facts.silent_cpus = json::value_to<std::vector<CpuId>>(from.at("silent_cpus"));
   facts.gap_count = number(from.at("gaps"));
   facts.gaps_of_unknown_size = number(from.at("gaps_of_unknown_size"));
   facts.lost_in_gaps = number(from.at("lost_events"));
