@@ -51,14 +51,15 @@ void write_drops_text(const Drops& drops, const track::CaptureFacts& facts,
     out.print("no packet was dropped, of {}\n", human_count(drops.stats.packets()));
   } else {
     out.print("{:>8} {:>10}  {:<3} {:<10} {:<8} {:<22} {}\n", "packets", "bytes", "", "device",
-              "died in", "reason", "place, flow");
+              "died in", "reason", "place; flow below");
   }
   for (const auto& [group, count] : groups) {
     const std::string flow = names.flows.name(group.flow, group.direction);
-    out.print("{:>8} {:>10}  {:<3} {:<10} {:<8} {:<22} {}{}{}\n", human_count(count.packets),
+    out.print("{:>8} {:>10}  {:<3} {:<10} {:<8} {:<22} {}\n", human_count(count.packets),
               human_bytes(count.bytes), direction(group), names.devices.name(group.device),
               group.died_in ? name(*group.died_in) : "-", names.reasons.name(group.reason),
-              place(group.location, names), flow.empty() ? "" : "  ", flow);
+              place(group.location, names));
+    if (!flow.empty()) out.print("{:>45}{}\n", "", flow);  // beside the place it is too wide
   }
   for (const auto& [drop, count] : unseen) {
     out.print("{:>8} {:>10}  {:<3} {:<10} {:<8} {:<22} {}\n", human_count(count.packets), "-", "-",

@@ -58,6 +58,19 @@ json::value spread_json(const track::Values& all) {
   return {{"min", values.min()}, {"median", values.percentile(0.5)}, {"max", values.max()}};
 }
 
+// In a line of their own, where there are any.
+void write_troubles(const FlowRow& row, TextWriter& out) {
+  std::string line;
+  const auto add = [&line](std::string_view what, std::uint64_t count) {
+    if (count > 0) line += fmt::format("   {} {}", what, human_count(count));
+  };
+  add("RETRANSMITTED", row.retransmits);
+  add("DROPPED", row.dropped);
+  add("resets sent", row.resets_sent);
+  add("resets received", row.resets_received);
+  if (!line.empty()) out.print(" {}\n", line);
+}
+
 // Connections that came when there were too many.
 void write_others(const track::FlowStats& flows, TextWriter& out) {
   const FlowRow& others = flows.others();
@@ -77,7 +90,7 @@ json::value direction_json(const track::FlowDirection& direction) {
 
 }  // namespace
 
-// Two lines for each connection: it does not fit into one of 100 columns.
+// Several lines for each connection: it does not fit into one of 100 columns.
 void write_flows_text(const track::FlowStats& flows, const track::CaptureFacts& facts,
                       const PacketNames& names, TextWriter& out) {
   const std::vector<FlowRow>& rows = flows.rows();
@@ -85,21 +98,15 @@ void write_flows_text(const track::FlowStats& flows, const track::CaptureFacts& 
   if (ids.empty()) out.write("no TCP connection is named by the events of this capture\n");
   for (const FlowId id : ids) {
     const FlowRow& row = rows[id];
-    out.print("{}  {}\n", ends(names.flows.key(id)),
-              row.owner == 0 ? "" : fmt::format("{}-{}", names.comms.name(row.owner), row.owner));
+    out.print("{}{}\n", ends(names.flows.key(id)),
+              row.owner == 0 ? "" : fmt::format("  {}-{}", names.comms.name(row.owner), row.owner));
     out.print("    received {:>8} packets {:>10}   sent {:>8} packets {:>10}   {} .. {}\n",
               human_count(row.received.packets), human_bytes(row.received.bytes),
               human_count(row.sent.packets), human_bytes(row.sent.bytes), human_time(row.first),
               human_time(row.last));
-    out.print("    cwnd {}   srtt {}   rcv_wnd {}", spread(row.cwnd), duration_spread(row.srtt),
+    out.print("    cwnd {}   srtt {}   rcv_wnd {}\n", spread(row.cwnd), duration_spread(row.srtt),
               spread(row.rcv_wnd));
-    if (row.retransmits > 0) out.print("   RETRANSMITTED {}", human_count(row.retransmits));
-    if (row.dropped > 0) out.print("   DROPPED {}", human_count(row.dropped));
-    if (row.resets_sent > 0) out.print("   resets sent {}", human_count(row.resets_sent));
-    if (row.resets_received > 0) {
-      out.print("   resets received {}", human_count(row.resets_received));
-    }
-    out.write("\n");
+    write_troubles(row, out);
   }
   if (!rows.empty() && packets(rows[track::kNoFlow]) > 0) {
     out.print("# {} packets, {}, have no known connection: UDP, ARP, handshakes\n",
@@ -165,14 +172,14 @@ void write_flows_json(const track::FlowStats& flows, const track::CaptureFacts& 
 }
 
 void write_samples_header(TextWriter& out) {
-  out.print("{:>13} {:>6} {:>6} {:>10} {:>9} {:>9} {:>9}  {}\n", "time", "len", "cwnd", "ssthresh",
+  out.print("{:>13} {:>5} {:>5} {:>8} {:>6} {:>7} {:>7}  {}\n", "time", "len", "cwnd", "ssthresh",
             "srtt", "snd_wnd", "rcv_wnd", "local - remote");
 }
 
 void write_sample_text(const track::FlowSample& sample, TextWriter& out) {
   constexpr std::uint32_t kInfinite = 0x7fffffff;  // TCP_INFINITE_SSTHRESH, include/net/tcp.h
   const Nanoseconds srtt = Nanoseconds{sample.srtt} * 1000;
-  out.print("{:>13} {:>6} {:>6} {:>10} {:>9} {:>9} {:>9}  {}\n", human_time(sample.time),
+  out.print("{:>13} {:>5} {:>5} {:>8} {:>6} {:>7} {:>7}  {}\n", human_time(sample.time),
             sample.data_len, sample.cwnd,
             sample.ssthresh == kInfinite ? "-" : fmt::format("{}", sample.ssthresh),
             CompactDuration(srtt).text(), sample.snd_wnd, sample.rcv_wnd, ends(sample.flow));

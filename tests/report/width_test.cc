@@ -12,7 +12,7 @@ namespace skbtrail::test {
 namespace {
 
 // Without the first `skip` lines.
-void expect_width(const std::vector<std::string>& words, int skip) {
+void expect_width(const std::vector<std::string>& words, int skip, int least = 500) {
   int lines_seen = 0;
   for (const std::filesystem::path& capture : captures()) {
     std::vector<std::string> all = words;
@@ -26,7 +26,7 @@ void expect_width(const std::vector<std::string>& words, int skip) {
       EXPECT_FALSE(line.ends_with(' ')) << capture.filename() << ": " << line;
     }
   }
-  EXPECT_GT(lines_seen, 500);
+  EXPECT_GT(lines_seen, least);
 }
 
 TEST(ReportWidth, no_line_is_longer_than_100_columns) {
@@ -37,6 +37,14 @@ TEST(ReportWidth, no_line_of_cpu_is_longer_than_100_columns) {
 }
 TEST(ReportWidth, no_line_of_syscalls_is_longer_than_100_columns) {
   expect_width({"syscalls", "--top", "0", "--sizes"}, 0);
+}
+
+TEST(ReportWidth, no_line_of_flows_is_longer_than_100_columns) {
+  expect_width({"flows"}, 0);
+  expect_width({"flows", "--series"}, 0);
+}
+TEST(ReportWidth, no_line_of_drops_is_longer_than_100_columns) {
+  expect_width({"drops"}, 0, 200);
 }
 
 // But for why and where a packet was dropped, behind the steps that it took, and with names that
