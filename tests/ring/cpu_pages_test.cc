@@ -223,6 +223,23 @@ TEST(CpuPages, many_at_once_are_the_same_as_one_by_one) {
   }
 }
 
+// Into the first of them it reaches, into no later one.
+TEST(CpuPages, the_gap_behind_a_selection_is_the_first) {
+  const auto lossy = [](std::uint16_t id, std::uint64_t lost) {
+    return PageBuilder(id).data(0, payload(id)).missed(lost).build();
+  };
+  const std::string text = page(1) + lossy(3, 7) + lossy(4, 5) + lossy(5, 2);
+  const std::vector<std::uint8_t> bytes = test::as_bytes(text);
+  for (const Nanoseconds to : {1U, 2U}) {
+    CpuPages pages(std::make_unique<test::OneRun>(bytes), kPage, 5, Selection{1, to, {}, nullptr});
+    RawEvent event;
+    ASSERT_TRUE(pages.next(event));
+    EXPECT_EQ(event.time, 1U);
+    EXPECT_FALSE(pages.next(event));
+    EXPECT_EQ(pages.lost_at_end(), 7U);
+  }
+}
+
 TEST(CpuPages, loss_behind_the_last_event_is_told_at_the_end) {
   const std::string lossy = PageBuilder(3).missed(7).build();
   EXPECT_EQ(walk_cpu(page(1)).lost_at_end, 0U);
