@@ -151,6 +151,13 @@ void Reader::note_first(std::string message) {
   damage_.insert(damage_.begin(), std::move(message));
 }
 
+// What does not overlap is no longer than the file. What does could be named by a few bytes, and
+// read again and again.
+bool Reader::may_take(std::uint64_t size) {
+  taken_ += size;
+  return taken_ <= bytes_.size();
+}
+
 void Reader::read_option(OptionId id, ByteReader option) {
   switch (id) {
     case OptionId::buffer:

@@ -114,6 +114,7 @@ class Reader {
   Result<Section> section(std::uint64_t offset, OptionId expected) const;
   Result<std::span<const std::uint8_t>> content(const Section& section);
 
+  bool may_take(std::uint64_t size);
   void read_option(OptionId id, ByteReader option);
   void read_ftrace_formats(ByteReader& reader);
   void read_event_formats(ByteReader& reader);
@@ -156,8 +157,9 @@ class Reader {
   std::unique_ptr<Symbols> symbols_;
   std::vector<std::string_view> cpu_stats_;
   std::map<OptionId, std::string_view> options_;
-  std::uint64_t metadata_end_ = 0;                  // where to look for pages when no table tells
-  std::set<std::uint64_t> sections_read_;           // v7, by offset: a section is read once
+  std::uint64_t metadata_end_ = 0;         // where to look for pages when no table tells
+  std::set<std::uint64_t> sections_read_;  // by offset: a section, or v6 instance, is read once
+  std::uint64_t taken_ = 0;                // bytes of sections and options
   std::map<std::uint64_t, std::uint64_t> claimed_;  // offset -> end of every CPU's data
   std::deque<std::vector<std::uint8_t>> decompressed_;
   std::uint64_t decompressed_size_ = 0;

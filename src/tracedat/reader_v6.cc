@@ -40,6 +40,10 @@ bool Reader::read_v6_options(ByteReader& reader) {
     const auto id = static_cast<OptionId>(reader.number<std::uint16_t>());
     if (id == OptionId::done) return true;
     const auto data = reader.bytes(reader.number<std::uint32_t>());
+    if (!may_take(data.size())) {
+      note("the options of instances overlap; the rest is skipped");
+      return true;
+    }
     if (reader.ok()) read_option(id, ByteReader(data));
   }
   return false;
@@ -66,6 +70,8 @@ void Reader::read_v6_buffer(ByteReader& reader, Buffer buffer, bool clock_follow
   if (clock_follows && options_.contains(OptionId::traceclock)) {
     const std::string clock = selected_clock(reader.text(reader.number<std::uint64_t>()));
     if (reader.ok() && !clock.empty()) clock_ = clock;
+    // Which were read before, where the option has no text (trace-cmd 2.9).
+    for (Buffer& instance : buffers_) instance.clock = clock_;
   }
   buffer.clock = clock_;
   settle_page_size(buffer, page_size_of(header_page_));
@@ -82,6 +88,10 @@ void Reader::read_v6_instance(ByteReader option) {
   instance.page_size = page_size_;
   if (!option.ok() || instance.name.empty()) return note("an instance's description is damaged");
   if (++v6_instances_ > kMaxInstances) return note("too many instances; the rest is skipped");
+  if (!sections_read_.insert(offset).second) {
+    return note(
+        fmt::format("instance \"{}\" lies where another does; it is skipped", instance.name));
+  }
   ByteReader reader(bytes_, offset);
   read_v6_buffer(reader, std::move(instance), false);
 }

@@ -208,6 +208,10 @@ Result<Reader::Section> Reader::section(std::uint64_t offset, OptionId expected)
 }
 
 Result<std::span<const std::uint8_t>> Reader::content(const Section& section) {
+  if (!may_take(section.body.size())) {
+    return fail(ErrorKind::damaged, "the sections overlap; one of {} bytes is skipped",
+                section.body.size());
+  }
   if (!section.compressed) return section.body;
   auto bytes = decompress_section(section.body, compression_, kMaxMetadata - decompressed_size_);
   if (!bytes) return pass(bytes);

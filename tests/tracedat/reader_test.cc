@@ -175,6 +175,79 @@ TEST(ReaderRefuses, other_compressions_with_the_command_that_helps) {
 
 // ------------------------------------------------------------------------------ damaged
 
+// As text, for what a file says.
+template <class Number>
+void put(std::string& text, Number number) {
+  text.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+// Each section of formats holds all those behind it.
+TEST(ReaderDamage, sections_that_hold_each_other_are_not_read_again_and_again) {
+  constexpr std::uint32_t kSections = 400;
+  constexpr std::uint64_t kSize = 28;
+  std::string text = "\x17\x08\x44tracing7";
+  text += std::string("\0\0\x08\0\x10\0\0none\0\0", 13);  // little-endian, 64 bits, 4096
+  const std::uint64_t first = text.size() + sizeof(std::uint64_t);
+  const std::uint64_t options = first + kSections * kSize;
+  put(text, options);
+  const auto section = [&](OptionId id, std::uint64_t size) {
+    put(text, static_cast<std::uint16_t>(id));
+    put(text, std::uint16_t{0});
+    put(text, std::uint32_t{0});
+    put(text, size);
+  };
+  for (std::uint64_t i = 0; i < kSections; ++i) {
+    section(OptionId::ftrace_events, (kSections - i) * kSize - 16);
+    put(text, std::uint32_t{0xffffffff});
+    put(text, std::uint64_t{i + 1 < kSections ? 20U : 0U});  // the next one's head is a text
+  }
+  section(OptionId::done, kSections * 14 + 14);
+  for (std::uint64_t i = 0; i <= kSections; ++i) {
+    put(text, static_cast<std::uint16_t>(i < kSections ? OptionId::ftrace_events : OptionId::done));
+    put(text, std::uint32_t{8});
+    put(text, i < kSections ? first + i * kSize : std::uint64_t{0});
+  }
+  // The second is the first that lies in another.
+  EXPECT_THAT(error_of(test::as_bytes(text)).message,
+              HasSubstr("the sections overlap; one of 11156 bytes is skipped"));
+}
+
+std::string version_6_with_instances() {
+  CaptureText text;
+  text.cpu_count = 1;
+  text.clock = "mono";
+  text.trace_clock = "local [mono]";
+  text.named_buffers = {{"first", 4096}, {"second", 4096}};
+  auto layout = lay_out(text, {{0, 4096, 0, 1}, {0, 4096, 0, 2}}, FileVersion::v6);
+  if (!layout) return "";
+  const std::string page = test::PageBuilder(1).data(0, test::payload(7)).build();
+  layout->head.resize(layout->cpus[0].offset);
+  return layout->head + page + page;
+}
+
+TEST(ReaderDamage, a_version_6_instance_is_read_once) {
+  std::string text = version_6_with_instances();
+  EXPECT_EQ(Reader::parse(test::as_bytes(text), "some.dat")->damage(), std::vector<std::string>());
+  const std::size_t first = text.find(std::string("first\0", 6));
+  const std::size_t second = text.find(std::string("second\0", 7));
+  ASSERT_TRUE(first != std::string::npos && second != std::string::npos);
+  text.replace(second - 8, 8, text.substr(first - 8, 8));
+  EXPECT_THAT(Reader::parse(test::as_bytes(text), "some.dat")->damage(),
+              Contains(HasSubstr("instance \"second\" lies where another does")));
+}
+
+TEST(ReaderDamage, the_clock_of_a_version_6_instance_is_that_behind_the_tables) {
+  std::string text = version_6_with_instances();
+  const std::string clocks = "[mono]";
+  const std::size_t option = text.find(clocks);
+  ASSERT_NE(option, text.rfind(clocks)) << "in an option, and behind the table";
+  text[option] = text[option + 5] = ' ';
+  const auto reader = Reader::parse(test::as_bytes(text), "some.dat");
+  ASSERT_TRUE(reader);
+  ASSERT_EQ(reader->buffers().size(), 3U);
+  for (const Buffer& buffer : reader->buffers()) EXPECT_EQ(buffer.clock, "mono") << buffer.name;
+}
+
 TEST(ReaderDamage, a_version_6_file_without_its_last_page_says_so_and_gives_the_rest) {
   Bytes bytes = fixture("6.12-tracecmd_files-v6.dat");
   const auto whole = Reader::parse(bytes, "whole");
