@@ -1,4 +1,5 @@
-// Packets and bytes by device, as the events name it: a packet on a stacked device counts at both.
+// Packets and bytes by device, as the events name it: a packet on a stacked device counts at both,
+// one that IPsec has unpacked once only.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,11 @@ class DeviceTraffic {
  public:
   // A netif_receive_skb, a net_dev_queue.
   void received(DeviceId device, std::uint32_t len) { count(rx_, device, len); }
+  // A netif_receive_skb of what the device has received before.
+  void received_again() { ++received_again_; }
   void sent(DeviceId device, std::uint32_t len) { count(tx_, device, len); }
 
+  std::uint64_t count_received_again() const { return received_again_; }
   // Both by DeviceId, as far as ids go.
   const std::vector<DeviceCount>& rx() const { return rx_; }
   const std::vector<DeviceCount>& tx() const { return tx_; }
@@ -33,6 +37,7 @@ class DeviceTraffic {
   }
 
   std::vector<DeviceCount> rx_, tx_;
+  std::uint64_t received_again_ = 0;
 };
 
 }  // namespace skbtrail::track

@@ -38,6 +38,7 @@ struct RxState {
   VlanTag vlan = VlanTag::none;   // when it was handed over
   std::uint64_t fragment_of = 0;  // id of a packet, unless more is heard of this one
   DeviceId last_device{};         // of the last hop
+  DeviceId unpacked{};            // by IPsec: it came from this device once more
   std::uint32_t stack_len = 0;    // at the last netif_receive_skb: GRO may have added to it
   std::uint32_t run = 0;          // which run of NET_RX, poll and batch on its CPU saw it last
   std::uint32_t poll = 0;

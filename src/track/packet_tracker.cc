@@ -121,7 +121,7 @@ void PacketTracker::on(const EventHeader& header, const SoftirqExit& event) {
 void PacketTracker::on(const EventHeader& header, const NapiPoll& event) {
   moves_on(header);
   protocol_.polled(header.cpu);
-  receiver_.polled(header.cpu);
+  receiver_.polled(header.cpu, event.device);
   if (runs_ != nullptr) [[unlikely]]
     tell_polled(header, event);
   contexts_[header.cpu].on(header, event);
@@ -163,8 +163,12 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   moves_on(header);
   const DeviceId device = devices_.id(event.device);
-  traffic_.received(device, event.len);
   const LiveLeg& leg = receiver_.stack(header, event, device);
+  if (leg.rx.unpacked != kNoDevice && leg.rx.unpacked == device) [[unlikely]] {
+    traffic_.received_again();
+  } else {
+    traffic_.received(device, event.len);
+  }
   // Sent by this machine: the device that did so has let go.
   if (leg.previous != nullptr) {
     small_queues_.lets_go(header.cpu, leg.previous);

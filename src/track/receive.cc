@@ -67,13 +67,52 @@ LiveLeg& Receiver::enter_segment(const EventHeader& header, const NetRxContext& 
 // net/core/gro_cells.c), the same skb with the outer headers less. An skb that is new at the
 // address of one that nothing was heard of, or of which it was a guess that it opened a connection,
 // has no reason to be shorter by as much.
-bool Receiver::leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t len) {
+bool Receiver::leaves_tunnel(const EventHeader& header, const NetRxContext& context,
+                             const LiveLeg& leg, DeviceId device, std::uint32_t len) {
   constexpr std::uint32_t kLeastOuterHeader = 20;  // IPv4, as of ipip
   constexpr std::uint32_t kMostOuterHeaders = 200;
   const bool may_go_on = leg.rx.control ? leg.confidence == Confidence::inferred : leg.rx.waiting;
   return leg.direction == LegDirection::rx && leg.rx.stacked && may_go_on &&
-         leg.rx.last_device != device && leg.rx.stack_len >= len + kLeastOuterHeader &&
-         leg.rx.stack_len <= len + kMostOuterHeaders;
+         leg.rx.stack_len >= len + kLeastOuterHeader &&
+         leg.rx.stack_len <= len + kMostOuterHeaders &&
+         (leg.rx.last_device != device || is_polled_by_others(header, context, leg, device));
+}
+
+// IPsec has no device: in tunnel mode what it has unpacked comes from the device of the outer
+// packet once more, in a poll of a NAPI instance that belongs to no such device (xfrm_input(),
+// xfrm_napi_dev, net/xfrm/xfrm_input.c). Whose poll it was is told at its end: the first of them is
+// known by that no interrupt has scheduled the device's own since the packet came.
+bool Receiver::is_polled_by_others(const EventHeader& header, const NetRxContext& context,
+                                   const LiveLeg& leg, DeviceId device) {
+  const auto number = static_cast<std::size_t>(device);
+  const bool is_first = cpus_[header.cpu].entered == kNoDevice;
+  if (leg.rx.unpacked != kNoDevice || number >= polls_.size() || !polls_[number].own) return false;
+  if (!is_first) return cpus_[header.cpu].unpacked;
+  const bool here = leg.rx.cpu == header.cpu;
+  const bool in_another_poll = !here || leg.rx.poll != context.poll();
+  switch (polls_[number].others) {
+    case Polls::Others::yes:
+      return in_another_poll;
+    case Polls::Others::no:
+      return false;
+    case Polls::Others::unknown:
+      break;
+  }
+  return here && in_another_poll && (leg.rx.run == context.run() || context.irqs().empty());
+}
+
+void Receiver::learn_who_polls(Cpu& cpu, Text device) {
+  const auto number = static_cast<std::size_t>(cpu.entered);
+  if (number >= polls_.size()) polls_.resize(number + 1);
+  Polls& polls = polls_[number];
+  if (device == devices_.name(cpu.entered)) {
+    polls.own = true;
+    if (cpu.unpacked && polls.others == Polls::Others::unknown) polls.others = Polls::Others::no;
+  } else if (polls.own) {
+    polls.others = Polls::Others::yes;
+  }
+  cpu.entered = kNoDevice;
+  cpu.unpacked = false;
 }
 
 // Another device of this machine has it now, and will receive it in a poll to come.
@@ -88,9 +127,15 @@ LiveLeg& Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text de
   NetRxContext& context = contexts_[header.cpu];
   const DeviceId id = devices_.id(device);
   LiveLeg* leg = legs_.find(address).leg;
-  if (leg != nullptr && leaves_tunnel(*leg, id, len)) {
+  Cpu& cpu = cpus_[header.cpu];
+  const bool unpacked = leg != nullptr && leaves_tunnel(header, context, *leg, id, len);
+  if (unpacked) {
     context.receive(header);
     hand_on(*leg);
+    if (leg->rx.last_device == id) {
+      leg->rx.unpacked = id;
+      if (polls_[static_cast<std::size_t>(id)].others != Polls::Others::yes) leg->infer();
+    }
     mark(*leg, header, context, leg->rx.last_device);
   } else {
     leg = &enter(header, context, address, id, len);
@@ -99,7 +144,10 @@ LiveLeg& Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text de
   }
   leg->rx.vlan = vlan;
   leg->rx.held = false;
-  Cpu& cpu = cpus_[header.cpu];
+  if (cpu.entered == kNoDevice) {
+    cpu.entered = id;
+    cpu.unpacked = unpacked;
+  }
   cpu.in_gro = leg;
   cpu.flushed = cpu.taker = LegRef();
   return *leg;

@@ -58,8 +58,12 @@ class Receiver {
     cpus_[id] = {};
     cpus_[id].may_hold_lost = true;
   }
-  // A poll is over, and with it what GRO has held.
-  void polled(CpuId id) { cpus_[id].may_hold_lost = false; }
+  // A poll of one of the NAPI instances of `device` is over, and with it what GRO has held.
+  void polled(CpuId id, Text device) {
+    Cpu& cpu = cpus_[id];
+    cpu.may_hold_lost = false;
+    if (cpu.entered != kNoDevice) learn_who_polls(cpu, device);
+  }
 
  private:
   // What GRO works on.
@@ -69,6 +73,17 @@ class Receiver {
     LegRef flushed;              // by the call of GRO that is going on
     LegRef taker;                // of the one in GRO, as a probe named it
     bool may_hold_lost = false;  // GRO: what came in a gap
+    // In the poll that is going on: the device of what entered GRO, and whether a tunnel had
+    // unpacked the first.
+    DeviceId entered = kNoDevice;
+    bool unpacked = false;
+  };
+
+  // Whose polls let the packets of a device enter GRO.
+  struct Polls {
+    bool own = false;  // those of its own NAPI instances
+    // Others too: what IPsec has unpacked comes by the device of the outer packet.
+    enum class Others : std::uint8_t { unknown, no, yes } others = Others::unknown;
   };
 
   LiveLeg& enter(const EventHeader& header, NetRxContext& context, SkbAddr address, DeviceId device,
@@ -76,7 +91,11 @@ class Receiver {
   [[gnu::noinline]] LiveLeg& enter_segment(const EventHeader& header, const NetRxContext& context,
                                            LiveLeg& sent, SkbAddr address, DeviceId device,
                                            std::uint32_t len);
-  static bool leaves_tunnel(const LiveLeg& leg, DeviceId device, std::uint32_t len);
+  bool leaves_tunnel(const EventHeader& header, const NetRxContext& context, const LiveLeg& leg,
+                     DeviceId device, std::uint32_t len);
+  bool is_polled_by_others(const EventHeader& header, const NetRxContext& context,
+                           const LiveLeg& leg, DeviceId device);
+  void learn_who_polls(Cpu& cpu, Text device);
   void hand_on(LiveLeg& leg);
   static bool has_left_gro(const LiveLeg& leg);
   static bool was_spread(const EventHeader& header, const NetRxContext& context,
@@ -99,6 +118,7 @@ class Receiver {
   Flows& flows_;
   bool has_start_xmit_;
   PerCpu<Cpu> cpus_;
+  std::vector<Polls> polls_;      // by DeviceId
   std::vector<bool> sends_back_;  // by DeviceId: forwards by where it came from
 };
 

@@ -445,7 +445,9 @@ void EveryTracker::Parts::check_packets(const Ends& ends) {
     violations.at_most(device.merged, device.into_gro, "merged by GRO");
   }
   const auto packets_of = [](const track::DeviceCount& count) { return count.packets; };
-  violations.equal(sum(packets.traffic().rx(), packets_of), counts.receives, "received by device");
+  violations.equal(
+      sum(packets.traffic().rx(), packets_of) + packets.traffic().count_received_again(),
+      counts.receives, "received by device");
   violations.equal(sum(packets.traffic().tx(), packets_of), counts.queues, "queued by device");
   if (listener.in_order) listener.times.check(ends.first, ends.last, listener.violations);
 }

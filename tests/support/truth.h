@@ -60,6 +60,8 @@ struct Truth {
   // All events of what they receive are their NIC's, where an rx_handler changes the device of the
   // skb (__netif_receive_skb_core(), net/core/dev.c); softnet_stat counts it once for each.
   bool has_silent_devices() const { return network == "one_arm"; }
+  // IPsec in tunnel mode: outer and inner packet have the same device, which counts the outer one.
+  bool is_received_twice() const { return network == "ipsec_tunnel"; }
   bool is_silent(const Device& device) const {
     return has_silent_devices() && device.name != "n0" && device.name != "n1";
   }

@@ -127,6 +127,7 @@ class SkbFollower {
         std::erase(any.pending, static_cast<std::size_t>(way - ways_.data()));
       }
       handed_on_.insert(*event.skb);
+      way->unpacked = way->unpacked || event.device == way->device;
       way->vlan = event.vlan;
       way->control = false;
       return merge(i, *way);
@@ -199,8 +200,21 @@ class SkbFollower {
     const Index last = last_receive_[*at(i).skb];
     return way.outcome == Outcome::open && (!way.control || way.guess) &&
            !way.stages.contains(Stage::proto) && !way.stages.contains(Stage::ready) &&
-           at(i).device != way.device && at(last).len >= at(i).len + 20 &&
-           at(last).len <= at(i).len + 200;
+           (at(i).device != way.device || was_unpacked_by_ipsec(way, i)) &&
+           at(last).len >= at(i).len + 20 && at(last).len <= at(i).len + 200;
+  }
+
+  // Once, in a poll that is not its device's, of one that has polls of its own.
+  bool was_unpacked_by_ipsec(const Way& way, Index i) {
+    const Index poll = next_on_cpu(i, Kind::napi_poll);
+    const Index last = last_receive_[*at(i).skb];
+    if (way.unpacked || poll == kNone || places_[last].poll == places_[i].poll) return false;
+    return at(poll).device != way.device && polls_its_own(at(i).device);
+  }
+  bool polls_its_own(const std::string& device) const {
+    return std::any_of(events_.begin(), events_.end(), [&](const LoggedEvent& event) {
+      return event.kind == Kind::napi_poll && event.device == device;
+    });
   }
 
   // The router sends on, in the same run of the stack, what it received; what was received later

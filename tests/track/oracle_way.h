@@ -36,8 +36,9 @@ struct Way {
   bool freed = false;
   bool segmented = false;
   // Received.
-  bool control = false;  // opened or closed a connection
-  bool guess = false;    // that it did: it may have been another
+  bool control = false;   // opened or closed a connection
+  bool unpacked = false;  // by IPsec
+  bool guess = false;     // that it did: it may have been another
   std::uint64_t socket = 0;
   std::uint32_t data_len = 0;
   VlanTag vlan = VlanTag::none;

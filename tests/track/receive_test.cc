@@ -187,6 +187,98 @@ TEST_F(Receive, what_a_tunnel_unpacked_passes_gro_and_the_stack_once_more) {
   EXPECT_EQ(leg.outcome, Outcome::delivered);
 }
 
+// IPsec has no device, and the NAPI instance of what it has unpacked no name (xfrm_input()).
+class ReceiveFromIpsec : public Receive {
+ protected:
+  void enter(Nanoseconds now, SkbAddr address, std::uint32_t len) {
+    tracker.on(at(now), NapiGroReceiveEntry{{{address, len, "eth0"}, false, kIpv4}});
+    NapiGroReceiveExit leave;
+    leave.ret = kGroNormal;
+    tracker.on(at(now + 1), leave);
+    receive(now + 2, address, len, "eth0");
+  }
+  std::uint64_t received_by_eth0() {
+    return tracker.traffic().rx().at(static_cast<std::size_t>(devices.id("eth0"))).packets;
+  }
+};
+
+TEST_F(ReceiveFromIpsec, what_it_unpacked_comes_from_the_same_device_once_more) {
+  softirq(100);  // 6.1: the poll of what was unpacked is left to another run
+  enter(105, skb(7), 200);
+  poll(110);
+  softirq_exit(130);
+  softirq(200);
+  enter(205, skb(1), 1500);
+  enter(210, skb(2), 1500);
+  poll(220);
+  softirq_exit(230);
+  softirq(300);
+  enter(305, skb(1), 1446);
+  enter(310, skb(2), 1446);
+  poll(320, "");
+  softirq_exit(330);
+  softirq(400);  // since 6.3 it is of the same run
+  enter(405, skb(3), 1500);
+  poll(410);
+  enter(415, skb(3), 1446);
+  poll(420, "");
+  softirq_exit(430);
+  ASSERT_EQ(finished().size(), 4U);
+  for (const std::uint64_t id : {2, 3, 4}) EXPECT_EQ(packets.with_id(id).last.hops, 1U);
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
+  EXPECT_EQ(packets.with_id(4).last.confidence, Confidence::exact);
+  EXPECT_EQ(received_by_eth0(), 4U);
+}
+
+TEST_F(ReceiveFromIpsec, none_is_it_whose_interrupt_has_brought_it) {
+  softirq(100);
+  enter(105, skb(1), 1500);
+  poll(110);
+  softirq_exit(130);
+  tracker.on(at(140, 0, kHardirq), IrqHandlerEntry{24, "eth0-rx"});
+  tracker.on(at(141, 0, kHardirq), SoftirqRaise{kNetRxSoftirq});
+  tracker.on(at(142, 0, kHardirq), IrqHandlerExit{24});
+  softirq(200);
+  enter(205, skb(1), 1446);
+  poll(220);
+  softirq_exit(230);
+  EXPECT_EQ(finished().size(), 2U);
+  EXPECT_EQ(received_by_eth0(), 2U);
+}
+
+// The device may have several NAPI instances, and the poll's end tells whose it was.
+TEST_F(ReceiveFromIpsec, a_device_that_polls_its_packets_itself_is_not_taken_for_it_again) {
+  for (Nanoseconds start : {1000, 2000}) {
+    softirq(start);
+    enter(start + 5, skb(1), 1500);
+    poll(start + 10);
+    enter(start + 15, skb(1), 1446);
+    poll(start + 20);
+    enter(start + 25, skb(2), 60);
+    softirq_exit(start + 30);
+  }
+  EXPECT_EQ(finished().size(), 5U);  // of six
+  EXPECT_EQ(packets.with_id(1).last.confidence, Confidence::inferred);
+}
+
+TEST_F(ReceiveFromIpsec, what_comes_by_the_poll_of_the_device_is_new) {
+  softirq(100);
+  enter(105, skb(1), 1500);
+  poll(110);
+  enter(115, skb(1), 1446);
+  poll(120, "");
+  softirq_exit(130);
+  softirq(200);
+  enter(205, skb(3), 1500);
+  enter(210, skb(1), 1400);  // the one before was freed without an event
+  poll(220);
+  enter(225, skb(1), 1346);
+  poll(230, "");
+  softirq_exit(240);
+  ASSERT_EQ(finished().size(), 3U);
+  EXPECT_EQ(received_by_eth0(), 3U);
+}
+
 TEST_F(Receive, gro_may_merge_what_tunnels_unpacked) {
   softirq(100);
   for (std::uint64_t i = 1; i <= 2; ++i) {

@@ -220,18 +220,23 @@ network_wireguard() {
 # IPsec between the two NICs: ESP, transport mode.
 network_ipsec() {
   network_nic
-  esp sv $server $client
-  esp cl $client $server
+  esp transport sv $server $client
+  esp transport cl $client $server
 }
-# esp NAMESPACE ADDRESS PEER_ADDRESS
+network_ipsec_tunnel() {
+  network_nic
+  esp tunnel sv $server $client
+  esp tunnel cl $client $server
+}
+# esp MODE NAMESPACE ADDRESS PEER_ADDRESS
 esp() {
-  local keys="mode transport auth hmac(sha256) \
+  local keys="mode $1 auth hmac(sha256) \
     0x0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef enc cipher_null ''"
-  at "$1" <<IP
+  at "$2" <<IP
 xfrm state add src $server dst $client proto esp spi 0x100 $keys
 xfrm state add src $client dst $server proto esp spi 0x200 $keys
-xfrm policy add src $2 dst $3 dir out tmpl src $2 dst $3 proto esp mode transport
-xfrm policy add src $3 dst $2 dir in tmpl src $3 dst $2 proto esp mode transport
+xfrm policy add src $3 dst $4 dir out tmpl src $3 dst $4 proto esp mode $1
+xfrm policy add src $4 dst $3 dir in tmpl src $4 dst $3 proto esp mode $1
 IP
 }
 
