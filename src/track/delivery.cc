@@ -337,8 +337,15 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
   Task& task = this->task(header);
   task.woken_early_at = 0;  // it went on without sleeping
   if (leg != nullptr) leg->rx.copied = true;
-  const std::uint64_t socket =
-      leg == nullptr ? reads_.socket_of_read(event.skbaddr) : leg->rx.socket;
+  // An skb that was read may be anybody's by now: a copy of TCP's own is named right behind it
+  // (tcp_recvmsg_locked(), net/ipv4/tcp.c, 5.4 to 6.18), but for MPTCP's.
+  const bool will_be_named = sees_space_adjusts_ && task.in_call && !reads_.is_mptcp_here();
+  std::uint64_t socket = 0;
+  if (leg != nullptr) {
+    socket = leg->rx.socket;
+  } else if (!will_be_named) {
+    socket = reads_.socket_of_read(event.skbaddr);
+  }
   task.copies.push_back(
       {taking(task, header), static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
   const bool at_once = !(task.in_call || reads_.sockets_told());
@@ -530,6 +537,7 @@ void Delivery::deliver_read(const Socket& socket, Task& task, const Taking& taki
 }
 
 void Delivery::space_adjusted(const EventHeader& header, const TcpRcvSpaceAdjust& event) {
+  sees_space_adjusts_ = true;
   Task& task = this->task(header);
   if (sees_cookies_) has_address(event.sock_cookie, event.skaddr);
   task.adjusted_socket = sockets_.key_of(event.skaddr, event.sock_cookie);

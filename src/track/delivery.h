@@ -239,6 +239,7 @@ class Delivery {
   std::vector<LiveLeg*> read_;   // by a copy; empty but for its memory
   Nanoseconds hears_since_ = 0;  // 0: of nothing yet
   bool sees_ready_ = false;
+  bool sees_space_adjusts_ = false;
   bool sees_cookies_ = false;  // tcp_probe tells no address
   bool sees_calls_ = false;
 };

@@ -40,6 +40,7 @@ class Reads {
   void sockets_are_told() { sockets_told_ = true; }
   bool sockets_told() const { return sockets_told_; }
   void mptcp_is_here() { mptcp_is_here_ = true; }
+  bool is_mptcp_here() const { return mptcp_is_here_; }
   // Bytes of several subflows lie in its queue, or in that of the MPTCP socket it belongs to, which
   // before 6.3 nothing tells: what was coalesced with what is a guess then.
   bool may_be_mixed(const Socket& socket) const {

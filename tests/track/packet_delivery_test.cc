@@ -31,6 +31,28 @@ TEST_F(PacketDelivery, coalesced_packets_are_read_by_copies_that_name_the_first)
   for (std::uint64_t id : {1, 2, 3}) EXPECT_EQ(leg(id).outcome, Outcome::delivered);
 }
 
+// Before 6.3, where no event tells a read's socket: the skb that was read first is a unix socket's
+// by the next copy.
+TEST_F(PacketDelivery, what_others_read_at_the_address_of_what_was_read_is_not_the_streams) {
+  const auto read = [this](Nanoseconds time, std::int32_t len, bool tcp) {
+    enter(time);
+    copy(time + 10, skb(1), len);
+    if (tcp) tracker.on(reader(time + 20), TcpRcvSpaceAdjust{kSocket, 0});
+    exit(time + 30, len);
+  };
+  arrive(100, skb(1), 100);
+  arrive(200, skb(2), 200);
+  read(300, 100, true);
+  arrive(400, skb(3), 300);
+  read(500, 200, false);
+  EXPECT_EQ(packets.packets.size(), 1U);
+  read(600, 500, true);  // coalesced with the first
+  tracker.finish();
+  EXPECT_EQ(time(leg(2), Stage::copy), 610U);
+  EXPECT_EQ(time(leg(3), Stage::copy), 610U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
+}
+
 TEST_F(PacketDelivery, a_peek_delivers_nothing) {
   constexpr std::uint32_t kPeek = 2;
   arrive(100, skb(1), 100);
