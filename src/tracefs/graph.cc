@@ -260,8 +260,18 @@ Result<GraphPlace> set_graph(const fs::path& tracing_folder, const fs::path& ins
   return GraphPlace::top_buffer;
 }
 
-std::vector<std::string> limits_of_graph(const fs::path& tracing_folder) {
+std::vector<std::string> limits_of_graph(const fs::path& tracing_folder,
+                                         const fs::path& ftrace_enabled) {
   std::vector<std::string> limits;
+  // Then no function is patched, and none is traced (ftrace_startup_enable(),
+  // kernel/trace/ftrace.c, 2.6.31 to 6.18).
+  const Result<std::string> enabled = read_whole(ftrace_enabled);
+  if (enabled && trimmed(*enabled) == "0") {
+    limits.push_back(
+        fmt::format("{} is 0: the graph will be empty; sudo sysctl "
+                    "kernel.ftrace_enabled=1 switches function tracing on",
+                    ftrace_enabled.string()));
+  }
   const Result<std::string> within = read_whole(tracing_folder / "set_graph_function");
   if (within && !trimmed(*within).empty() && within->front() != '#') {
     limits.push_back(fmt::format("{} is set: the graph has only what these functions call",

@@ -5,7 +5,8 @@
 // written are put back (graph_trace.allow_instances in kernel/trace/trace_functions_graph.c).
 //
 // Functions are chosen by set_ftrace_filter, which every instance has of its own.
-// set_graph_function and max_graph_depth are the whole kernel's and are left alone.
+// set_graph_function, max_graph_depth and the sysctl kernel.ftrace_enabled are the whole kernel's
+// and are left alone.
 #pragma once
 
 #include <filesystem>
@@ -37,6 +38,8 @@ Result<GraphPlace> set_graph(const std::filesystem::path& tracing_folder,
                              Saved& saved);
 
 // What others have set and what therefore is missing in the graph, a line each.
-std::vector<std::string> limits_of_graph(const std::filesystem::path& tracing_folder);
+std::vector<std::string> limits_of_graph(
+    const std::filesystem::path& tracing_folder,
+    const std::filesystem::path& ftrace_enabled = "/proc/sys/kernel/ftrace_enabled");
 
 }  // namespace skbtrail::tracefs

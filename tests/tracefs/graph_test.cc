@@ -205,5 +205,17 @@ TEST_F(FakeGraph, limits_of_others_are_told) {
                   HasSubstr("tracing_thresh is 100"), HasSubstr("max_graph_depth is 2")));
 }
 
+TEST_F(FakeGraph, function_tracing_that_is_switched_off_is_told) {
+  const fs::path file = folder_ / "ftrace_enabled";
+  EXPECT_THAT(limits_of_graph(folder_.path(), file), IsEmpty()) << "a kernel without the file";
+  put("ftrace_enabled", "1\n");
+  EXPECT_THAT(limits_of_graph(folder_.path(), file), IsEmpty());
+  put("ftrace_enabled", "0\n");
+  EXPECT_THAT(limits_of_graph(folder_.path(), file),
+              ElementsAre(AllOf(HasSubstr(file.string() + " is 0: the graph will be empty"),
+                                HasSubstr("sysctl kernel.ftrace_enabled=1"))));
+  EXPECT_EQ(text("ftrace_enabled"), "0\n");
+}
+
 }  // namespace
 }  // namespace skbtrail::tracefs
