@@ -66,6 +66,11 @@ Result<void> copy(int from, std::uint64_t source, int to, std::uint64_t target, 
   return {};
 }
 
+void make_hole(int file, std::uint64_t offset, std::uint64_t size) {
+  (void)::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                    static_cast<off_t>(size));
+}
+
 // Whether the disk has room for a second copy, and others then still have enough.
 bool is_roomy(const Readers& readers, int file) {
   constexpr std::uint64_t kForOthers = std::uint64_t{1} << 30;
@@ -85,16 +90,30 @@ Result<void> put_pages(const CpuReader& reader, int file, std::uint64_t offset, 
     const std::uint64_t size = std::min(kChunk, reader.spooled() - done);
     if (!share(reader.spool(), done, file, offset + done, size)) {
       Result<void> copied = copy(reader.spool(), done, file, offset + done, size, buffer);
-      if (!copied) return copied;
+      if (!copied) {
+        // The spool has the whole chunk; what is still in memory may need the room.
+        make_hole(file, offset + done, size);
+        return copied;
+      }
     }
     // Where holes cannot be made the copy only needs more room.
-    if (!is_roomy) {
-      (void)::fallocate(reader.spool(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        static_cast<off_t>(done), static_cast<off_t>(size));
-    }
+    if (!is_roomy) make_hole(reader.spool(), done, size);
     done += size;
   }
   return write_at(file, {reader.tail().data(), reader.tail().size()}, offset + reader.spooled());
+}
+
+// The head of the same file as long as its pages are not all in their place.
+Result<std::string> unfinished_head(tracedat::CaptureText text,
+                                    std::vector<tracedat::CpuExtent> cpus,
+                                    tracedat::FileVersion version) {
+  for (tracedat::TextOption& option : text.options) {
+    const std::size_t at = option.text.rfind(tracedat::kFinished);
+    if (option.id != tracedat::OptionId::skbtrail_recorder || at == std::string::npos) continue;
+    option.text.replace(at, tracedat::kFinished.size(), tracedat::kUnfinished);
+  }
+  Result<tracedat::Layout> layout = tracedat::lay_out(text, std::move(cpus), version);
+  return layout ? std::move(layout->head) : Result<std::string>(pass(layout));
 }
 
 }  // namespace
@@ -112,18 +131,22 @@ Result<std::uint64_t> assemble(const tracedat::CaptureText& text, tracedat::File
   for (const auto& reader : readers) {
     cpus.push_back({reader->cpu(), reader->spooled() + reader->tail().size(), 0, reader->buffer()});
   }
+  Result<std::string> unfinished = unfinished_head(text, cpus, version);
+  if (!unfinished) return pass(unfinished);
   Result<tracedat::Layout> layout = tracedat::lay_out(text, std::move(cpus), version);
   if (!layout) return pass(layout);
+  // A file that may not become so large fails before anything is moved. What is reserved behind its
+  // end goes.
+  if (::ftruncate(file, static_cast<off_t>(layout->file_size)) != 0) {
+    return fail(ErrorKind::failed, "cannot write the capture: {}", errno_text(errno));
+  }
   const bool roomy = is_roomy(readers, file);
-  Result<void> done;
+  Result<void> done = write_at(file, *unfinished, 0);
   for (std::size_t i = 0; done && i < readers.size(); ++i) {
     done = put_pages(*readers[i], file, layout->cpus[i].offset, roomy, aborted);
   }
   if (done) done = write_at(file, layout->head, 0);
   if (!done) return pass(done);
-  if (::ftruncate(file, static_cast<off_t>(layout->file_size)) != 0) {  // gives the reserve back
-    return fail(ErrorKind::failed, "cannot write the capture: {}", errno_text(errno));
-  }
   return layout->file_size;
 }
 

@@ -125,7 +125,7 @@ std::string recorder_lines(const tracefs::Session& session, const Request& reque
   text +=
       fmt::format("cpu_time_ns {}\nstopped_by {}\n", course.reader_cpu_time, name_of(stopped_by));
   if (course.switched_off) text += fmt::format("{}\n", tracedat::kSwitchedOff);
-  return text;
+  return text + fmt::format("{}\n", tracedat::kFinished);
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ enum class OptionId : std::uint16_t {
   // "KEY VALUE": version, command, clock, buffer_kb (per CPU), page_size, cpus, start_ns and
   // stop_ns (CLOCK_MONOTONIC), realtime_offset_ns (CLOCK_REALTIME minus that), cpu_time_ns (of the
   // readers), stopped_by (command, duration, signal, trouble). The line kSwitchedOff when tracing
-  // was not on any more at the end. Or, as long as it is being recorded, the line kUnfinished.
+  // was not on any more at the end. Until the file is finished the line kUnfinished; from then on,
+  // kFinished in its place.
   skbtrail_recorder = 0x4e03,
   // "start|stop T0 T1 PID TGID PPID VOLUNTARY INVOLUNTARY COMM" per thread there was right after
   // the start and right before the stop: /proc/TGID/task/PID/status, read between the times T0 and
@@ -91,6 +92,7 @@ inline constexpr OptionId kLastSection = OptionId::modules_file;
 
 // Lines of skbtrail_recorder.
 inline constexpr std::string_view kUnfinished = "unfinished";
+inline constexpr std::string_view kFinished = "finished  ";  // as long: the head keeps its size
 inline constexpr std::string_view kSwitchedOff = "switched_off";
 
 }  // namespace skbtrail::tracedat

@@ -76,6 +76,17 @@ ring::PageRun FilePages::next(bool) {
   return {};
 }
 
+ring::PageRun PagesOfTwo::next(bool keep) {
+  if (!is_at_second_) {
+    const ring::PageRun run = first_->next(keep);
+    if (!run.bytes.empty()) return run;
+    is_at_second_ = true;
+  }
+  ring::PageRun run = second_->next(keep);
+  run.first_page += pages_of_first_;
+  return run;
+}
+
 CompressedPages::CompressedPages(std::span<const std::uint8_t> blocks, Compression compression,
                                  std::uint32_t page_size)
     : reader_(blocks),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -58,6 +59,23 @@ class FilePages : public ring::PageSource {
   std::uint64_t held_from_ = 0;    // what lies before is let go
   std::uint64_t last_ = 0;         // the current window
   std::uint64_t unreadable_ = 0;
+};
+
+// One source's pages behind another's.
+class PagesOfTwo : public ring::PageSource {
+ public:
+  // `pages_of_first` is how many pages the first one has, left out ones included.
+  PagesOfTwo(std::unique_ptr<ring::PageSource> first, std::uint64_t pages_of_first,
+             std::unique_ptr<ring::PageSource> second)
+      : first_(std::move(first)), pages_of_first_(pages_of_first), second_(std::move(second)) {}
+  ring::PageRun next(bool keep) override;
+  std::uint64_t unreadable() const override { return first_->unreadable() + second_->unreadable(); }
+
+ private:
+  std::unique_ptr<ring::PageSource> first_;  // what it gave stays valid with it
+  std::uint64_t pages_of_first_;
+  std::unique_ptr<ring::PageSource> second_;
+  bool is_at_second_ = false;
 };
 
 // Compressed: u32 count, then that many blocks (compression.h), each of them whole pages, one run

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -50,6 +51,23 @@ bool pages_of_size(std::span<const std::uint8_t> bytes, std::uint32_t size) {
   return false;
 }
 
+// Where the first page lies that was not taken out: behind a hole, or behind zeros where the file
+// was copied. No page has neither a time nor events.
+std::uint64_t first_page(const MappedFile& file, std::uint32_t page_size) {
+  const auto bytes = file.bytes();
+  std::uint64_t at = 0;
+  while (const auto data = file.next_data(at)) {
+    at = std::max(at, data->begin / page_size * page_size);
+    for (; at < data->end; at += page_size) {
+      const auto head = bytes.subspan(at, std::min<std::uint64_t>(16, bytes.size() - at));
+      if (std::any_of(head.begin(), head.end(), [](std::uint8_t byte) { return byte != 0; })) {
+        return at;
+      }
+    }
+  }
+  return bytes.size();
+}
+
 }  // namespace
 
 Reader::Reader() : symbols_(std::make_unique<Symbols>()) {}
@@ -76,7 +94,7 @@ Result<Reader> Reader::parse(std::span<const std::uint8_t> bytes, const std::str
 
 Result<Reader> Reader::read(Reader reader) {
   if (auto headers = reader.read_headers(); !headers) return pass(headers);
-  if (!reader.has_data()) reader.read_files_of_a_killed_recorder();
+  if (!reader.has_data() || reader.is_unfinished()) reader.read_files_of_a_killed_recorder();
   if (!reader.has_data()) reader.recover_data();
   reader.look_for_unclaimed_pages();
   reader.look_for_repeated_ids();
@@ -310,7 +328,12 @@ std::unique_ptr<ring::PageSource> Reader::pages(const Buffer& buffer, const CpuD
     return std::make_unique<CompressedPages>(cpu.stored, cpu.compression, buffer.page_size);
   }
   if (cpu.file == nullptr) return std::make_unique<PagesInMemory>(cpu.stored);
-  return std::make_unique<FilePages>(*cpu.file, cpu.stored, buffer.page_size, from, time_scale_);
+  auto stored =
+      std::make_unique<FilePages>(*cpu.file, cpu.stored, buffer.page_size, from, time_scale_);
+  if (cpu.rest.empty()) return stored;
+  return std::make_unique<PagesOfTwo>(
+      std::move(stored), cpu.stored.size() / buffer.page_size,
+      std::make_unique<FilePages>(*cpu.rest_file, cpu.rest, buffer.page_size, from, time_scale_));
 }
 
 std::string_view Reader::option_text(OptionId id) const {
@@ -394,16 +417,26 @@ void Reader::recover_data() {
   buffers_.push_back(std::move(found));
 }
 
+bool Reader::is_unfinished() const {
+  return has_line(option_text(OptionId::skbtrail_recorder), kUnfinished);
+}
+
 // Recorders collect a CPU's pages in a file of its own and put them into FILE at the end. trace-cmd
 // has not written the tables of FILE until then; a FILE that holds the metadata alone is what
 // `trace-cmd restore -c` makes for that case. Ours says that it is not finished.
 void Reader::read_files_of_a_killed_recorder() {
   if (files_.empty()) return;
-  const bool is_ours = has_line(option_text(OptionId::skbtrail_recorder), kUnfinished);
+  const bool is_ours = is_unfinished();
+  const bool has_places = has_data();  // the pages were being moved to them
   if (!is_ours && damage_.empty() && !buffers_.empty()) return;  // nothing was recorded
   if (buffers_.empty()) buffers_.push_back({"", clock_, page_size_, {}});
   for (Buffer& buffer : buffers_) read_files_of(buffer);
-  if (has_data()) {
+  if (has_places && files_.size() > 1) {
+    note_first(
+        fmt::format("RECOVERED: the recorder was stopped before it finished; the events are "
+                    "from this file and {}.cpu*",
+                    path_));
+  } else if (!has_places && has_data()) {
     note_first(fmt::format(
         "RECOVERED: the recorder was stopped before it finished; the events are from {}.cpu*, "
         "without what it would have written last: names of tasks, counters of lost events",
@@ -414,11 +447,12 @@ void Reader::read_files_of_a_killed_recorder() {
   } else {
     buffers_.clear();
   }
-  // Where the disk has no room for both, see record/assemble.
-  const bool moved = std::any_of(files_.begin() + 1, files_.end(), [](const auto& file) {
-    return file->bytes().size() >= sizeof(Nanoseconds) &&
-           load<Nanoseconds>(file->bytes().data()) == 0;
-  });
+  // Of a version that did not say where.
+  const bool moved =
+      !has_places && std::any_of(files_.begin() + 1, files_.end(), [](const auto& file) {
+        return file->bytes().size() >= sizeof(Nanoseconds) &&
+               load<Nanoseconds>(file->bytes().data()) == 0;
+      });
   if (moved) note("the first events were already moved to their place; they are not read");
 }
 
@@ -439,9 +473,38 @@ void Reader::read_files_of(Buffer& buffer) {
     }
     files_.push_back(std::make_unique<MappedFile>(std::move(*file)));
     const MappedFile* data = files_.back().get();
-    if (data->bytes().empty()) continue;
-    buffer.cpus.push_back({cpu, data->bytes(), Compression::none, data});
+    const auto known = std::find_if(buffer.cpus.begin(), buffer.cpus.end(),
+                                    [=](const CpuData& other) { return other.cpu == cpu; });
+    if (known != buffer.cpus.end()) {
+      read_rest(*known, *data, buffer.page_size);
+    } else if (!data->bytes().empty()) {
+      buffer.cpus.push_back({cpu, data->bytes(), Compression::none, data});
+    }
   }
+}
+
+// Its first pages are in their place if they are not in `rest` any more. Where the disk has no room
+// for both each chunk is taken out of that as soon as it is copied: see record/assemble. The last
+// ones wait in memory, and are written to their place behind all others, or into `rest`.
+void Reader::read_rest(CpuData& cpu, const MappedFile& rest, std::uint32_t page_size) {
+  const std::uint64_t size = cpu.stored.size();
+  const std::uint64_t there = rest.bytes().size();
+  const std::uint64_t moved = first_page(rest, page_size);
+  if (there < size) {
+    const std::uint64_t end = offset_of(cpu.stored) + size;
+    const auto data = cpu.file->next_data(end - (size - there));
+    if (moved < there || !data || data->begin >= end) {
+      note(fmt::format("CPU {}: the last {} bytes of its events were not written", cpu.cpu,
+                       size - there));
+    }
+  }
+  if (moved >= there) return;
+  cpu.rest = rest.bytes().subspan(moved);
+  cpu.rest_file = &rest;
+  cpu.stored = cpu.stored.first(std::min(moved, size));
+  if (!cpu.stored.empty()) return;
+  cpu.stored = std::exchange(cpu.rest, {});
+  cpu.file = std::exchange(cpu.rest_file, nullptr);
 }
 
 }  // namespace skbtrail::tracedat

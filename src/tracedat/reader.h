@@ -31,12 +31,15 @@
 
 namespace skbtrail::tracedat {
 
-// One CPU of one buffer, as it stands in the file: pages, or blocks of compressed pages.
+// One CPU of one buffer, as it stands in the file: pages, or blocks of compressed pages. Of a
+// capture that its recorder did not finish, pages may follow in a file of their own.
 struct CpuData {
   CpuId cpu = 0;
   std::span<const std::uint8_t> stored;
   Compression compression = Compression::none;
   const MappedFile* file = nullptr;  // that `stored` lies in; null when it lies in memory
+  std::span<const std::uint8_t> rest{};
+  const MappedFile* rest_file = nullptr;
 };
 
 struct Buffer {
@@ -132,8 +135,10 @@ class Reader {
   void look_for_repeated_ids();
   void look_for_unclaimed_pages();
   void recover_data();
+  bool is_unfinished() const;
   void read_files_of_a_killed_recorder();
   void read_files_of(Buffer& buffer);
+  void read_rest(CpuData& cpu, const MappedFile& rest, std::uint32_t page_size);
   std::uint64_t offset_of(std::span<const std::uint8_t> range) const;
   void note(std::string message);
   void note_first(std::string message);

@@ -688,6 +688,26 @@ TEST_F(Record, what_cannot_be_put_together_is_kept) {
   EXPECT_GE(number_after(report.out, "captured"), 880000U) << "4 events per byte";
 }
 
+// 128 MB of disk, and somebody else who takes what is freed as the events are moved to their place.
+TEST_F(Record, what_was_moved_when_the_disk_filled_up_is_kept_too) {
+  const RunResult result = test::run(
+      {"unshare", "-m", "bash", "-c",
+       "mount -t tmpfs -o size=128m tmpfs \"$1\" || exit 99; cd \"$1\"; shift; mkfifo go; "
+       "{ read -r _ < go; while :; do cat /dev/zero >> taken; done; } 2>/dev/null & "
+       "\"$@\" -o trace.dat -e 'raw_syscalls:*' -- sh -c 'for cpu in 0 1; do taskset -c $cpu "
+       "dd if=/dev/zero of=/dev/null bs=1 count=200000 status=none; done; echo > go'; "
+       "status=$?; kill $!; wait $! 2>/dev/null; rm -f taken; \"$1\" report .trace.dat.??????; "
+       "exit $status",
+       "-", folder_.path().string(), SKBTRAIL_BINARY, "record"});
+  if (result.status == 99) GTEST_SKIP() << "no mount namespaces here: " << result.err;
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write the capture: No space left on device"),
+                                HasSubstr("'skbtrail report ./.trace.dat.")));
+  EXPECT_THAT(result.out, HasSubstr("the events are from this file and"));
+  // 4 events per byte, less what was still in memory. A third of them had been moved.
+  EXPECT_GE(number_after(result.out, "captured"), 1400000U) << result.out << result.err;
+}
+
 TEST_F(Record, the_size_of_the_task_name_table_is_put_back) {
   const SmallTaskNames names;
   const std::uint64_t before = SmallTaskNames::size();

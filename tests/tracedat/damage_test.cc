@@ -17,6 +17,8 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <set>
 
@@ -631,11 +633,61 @@ TEST_P(Structure, what_our_killed_recorder_left_is_read_with_all_its_buffers) {
   EXPECT_EQ(reader->buffers()[1].cpus[0].stored.size(), 3 * kPage);
   EXPECT_THAT(reader->damage(), ElementsAre(HasSubstr("RECOVERED: the recorder was stopped")));
 
-  // It was killed later, on a full disk: the pages go to their place one after the other.
+  // Of an earlier version, on a full disk: the pages go to their place one after the other, and the
+  // file does not say where that is.
   test::write_file(path, layout->head + pages_of(1050, 1));
   test::write_file(path + ".cpu1", std::string(kPage, '\0') + pages_of(1150, 1));
   EXPECT_THAT(Reader::open(path)->damage(),
               ElementsAre(HasSubstr("RECOVERED"), HasSubstr("already moved")));
+}
+
+// On a full disk the pages go to their place one after the other, and the recorder stopped half way
+// (record/assemble): CPU 0 was there, of CPU 1 two pages of five were, and of CPU 2 none. The pages
+// that had waited in memory go behind the others, where there is room.
+TEST_P(Structure, pages_that_were_already_moved_are_read_where_they_are) {
+  const test::TemporaryFolder folder;
+  CaptureText text = small_text();
+  text.cpu_count = 3;
+  text.options.push_back({OptionId::skbtrail_recorder, "version 1\nunfinished\n"});
+  const auto layout = lay_out(text, {{0, 3 * kPage}, {1, 5 * kPage}, {2, 4 * kPage}}, GetParam());
+  ASSERT_TRUE(layout.has_value());
+  const std::string path = folder / ".trace.dat.AbCd12";
+  std::string file = layout->head;
+  file.resize(layout->file_size, '\0');
+  const std::string moved = pages_of(1000, 3), half = pages_of(1001, 5), last = pages_of(1002, 4);
+  const auto put = [&](CpuId cpu, const std::string& pages) {
+    file.replace(layout->cpus[cpu].offset, pages.size(), pages);
+  };
+  put(0, moved);
+  put(1, half.substr(0, 2 * kPage) + std::string(100, 'x'));  // and some of the third
+  test::write_file(path, file);
+  // Where the files were copied, holes may have become zeros.
+  test::write_file(path + ".cpu0", std::string(2 * kPage, '\0'));
+  test::write_file(path + ".cpu1", "");
+  std::filesystem::resize_file(path + ".cpu1", 2 * kPage);
+  std::ofstream(path + ".cpu1", std::ios::app) << half.substr(2 * kPage);
+  test::write_file(path + ".cpu2", last.substr(0, 3 * kPage));
+
+  const Analysis analysis = analyse(stream::Trace::open(path));
+  ASSERT_FALSE(analysis.error) << analysis.error->message;
+  EXPECT_EQ(analysis.events, 2U * (3 + 5 + 3));
+  EXPECT_THAT(analysis.damage,
+              ElementsAre(HasSubstr("RECOVERED: the recorder was stopped before it finished; the "
+                                    "events are from this file and " +
+                                    path + ".cpu*"),
+                          "CPU 2: the last 4096 bytes of its events were not written"));
+  const auto reader = Reader::open(path);
+  ASSERT_TRUE(reader.has_value());
+  const auto pages = reader->pages(reader->buffers()[0], reader->buffers()[0].cpus[1]);
+  std::string read;
+  while (true) {
+    const ring::PageRun run = pages->next(false);
+    if (run.bytes.empty()) break;
+    EXPECT_EQ(run.first_page * kPage, read.size());
+    EXPECT_FALSE(run.left_out);
+    read.append(run.bytes.begin(), run.bytes.end());
+  }
+  EXPECT_TRUE(read == half);
 }
 
 // `file` behind its end: a hole that nobody reads.
