@@ -38,6 +38,10 @@ inline constexpr std::size_t kSectionHeaderSize = 16;   // u16 id, u16 flags, u3
 
 // NR_CPUS is at most 8192 (arch/x86/Kconfig, 6.12).
 inline constexpr CpuId kMaxCpus = 8192;
+// Instances beside the top buffer, and CPUs with data of all buffers together: no recorder comes
+// near. Each costs its reader kilobytes, and a file that lies names one with a few bytes.
+inline constexpr std::size_t kMaxInstances = 256;
+inline constexpr std::size_t kMaxCpuData = 2 * std::size_t{kMaxCpus};
 
 // One number space for options and sections (trace-cmd-private.h, TRACECMD_OPTION_*).
 enum class OptionId : std::uint16_t {

@@ -253,6 +253,12 @@ bool Reader::plausible_cpu(CpuId cpu) {
   return false;
 }
 
+bool Reader::has_room_for_cpu() {
+  if (++cpu_data_ <= kMaxCpuData) return true;
+  note("too many CPUs have data; the rest is skipped");
+  return false;
+}
+
 std::span<const std::uint8_t> Reader::file_range(std::uint64_t offset, std::uint64_t size,
                                                  CpuId cpu) {
   std::uint64_t there = size;

@@ -127,6 +127,7 @@ class Reader {
   // The capture itself; null when it lies in memory.
   const MappedFile* file() const { return files_.empty() ? nullptr : files_.front().get(); }
   bool plausible_cpu(CpuId cpu);
+  bool has_room_for_cpu();
   std::span<const std::uint8_t> file_range(std::uint64_t offset, std::uint64_t size, CpuId cpu);
   bool claim(std::span<const std::uint8_t> range, CpuId cpu);
   void settle_page_size(Buffer& buffer, std::uint32_t other);
@@ -152,7 +153,8 @@ class Reader {
   Compression compression_ = Compression::none;
   std::string clock_ = "local";
   std::uint32_t cpu_count_ = 0;
-  int v6_instances_ = 0;
+  std::size_t v6_instances_ = 0;
+  std::size_t cpu_data_ = 0;  // of all buffers
   ring::TimeScale time_scale_;
   std::vector<Buffer> buffers_;
   std::vector<FormatText> formats_;

@@ -5,12 +5,6 @@
 #include "tracedat/text.h"
 
 namespace skbtrail::tracedat {
-namespace {
-
-// An instance's table may hold options, and so point at itself.
-constexpr int kMaxInstances = 256;
-
-}  // namespace
 
 void Reader::read_v6(ByteReader reader) {
   compression_name_ = "none";
@@ -63,7 +57,7 @@ void Reader::read_v6_buffer(ByteReader& reader, Buffer buffer, bool clock_follow
   for (CpuId cpu = 0; cpu < cpu_count_ && reader.ok(); ++cpu) {
     const auto offset = reader.number<std::uint64_t>();
     const auto size = reader.number<std::uint64_t>();
-    if (!reader.ok() || size == 0) continue;
+    if (!reader.ok() || size == 0 || !has_room_for_cpu()) continue;
     buffer.cpus.push_back({cpu, file_range(offset, size, cpu), Compression::none, file()});
   }
   if (!reader.ok()) note("the file ends inside its table of CPU data");
@@ -87,6 +81,7 @@ void Reader::read_v6_instance(ByteReader option) {
   instance.name = option.string();
   instance.page_size = page_size_;
   if (!option.ok() || instance.name.empty()) return note("an instance's description is damaged");
+  // Its table may hold options, and so point at itself.
   if (++v6_instances_ > kMaxInstances) return note("too many instances; the rest is skipped");
   if (!sections_read_.insert(offset).second) {
     return note(

@@ -153,6 +153,7 @@ void Reader::read_v7_buffer(ByteReader option) {
   buffer.page_size = option.number<std::uint32_t>();
   const auto cpus = option.number<std::uint32_t>();
   if (!option.ok()) return note("a buffer's description is damaged; the buffer is skipped");
+  if (buffers_.size() > kMaxInstances) return note("too many buffers; the rest is skipped");
   const auto header = section(section_offset, OptionId::buffer);
   Compression compression = compression_;
   if (!header) {
@@ -171,6 +172,7 @@ void Reader::read_v7_buffer(ByteReader option) {
                        buffer.name, cpu));
       continue;
     }
+    if (!has_room_for_cpu()) continue;
     // trace-cmd counts a compressed CPU's size without the leading u32 of chunks
     // (out_write_cpu_data() and tracecmd_compress_copy_from(), 3.1.6).
     const std::uint64_t uncounted = compression == Compression::none ? 0 : sizeof(std::uint32_t);

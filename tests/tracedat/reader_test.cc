@@ -18,6 +18,7 @@ namespace skbtrail::tracedat {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -210,6 +211,61 @@ TEST(ReaderDamage, sections_that_hold_each_other_are_not_read_again_and_again) {
   // The second is the first that lies in another.
   EXPECT_THAT(error_of(test::as_bytes(text)).message,
               HasSubstr("the sections overlap; one of 11156 bytes is skipped"));
+}
+
+// Each CPU of each buffer with a byte of its own.
+std::string version_7_with_buffers(std::uint32_t buffers, std::uint32_t cpus) {
+  std::string text = "\x17\x08\x44tracing7";
+  text += std::string("\0\0\x08\0\x10\0\0none\0\0", 13);  // little-endian, 64 bits, 4096
+  const std::uint64_t data = text.size() + sizeof(std::uint64_t);
+  const std::uint64_t sections = data + std::uint64_t{buffers} * cpus;
+  put(text, sections + 16);
+  text.resize(sections, 'x');
+  const auto section = [&](OptionId id, std::uint64_t size) {
+    put(text, static_cast<std::uint16_t>(id));
+    put(text, std::uint16_t{0});
+    put(text, std::uint32_t{0});
+    put(text, size);
+  };
+  section(OptionId::buffer, 0);
+  std::string options;
+  for (std::uint32_t i = 0; i < buffers; ++i) {
+    std::string option;
+    put(option, sections);
+    option += std::to_string(i) + std::string("\0mono\0", 6);
+    put(option, std::uint32_t{4096});
+    put(option, cpus);
+    for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
+      put(option, cpu);
+      put(option, data + std::uint64_t{i} * cpus + cpu);
+      put(option, std::uint64_t{1});
+    }
+    put(options, static_cast<std::uint16_t>(OptionId::buffer));
+    put(options, static_cast<std::uint32_t>(option.size()));
+    options += option;
+  }
+  put(options, static_cast<std::uint16_t>(OptionId::done));
+  put(options, std::uint32_t{8});
+  put(options, std::uint64_t{0});
+  section(OptionId::done, options.size());
+  return text + options;
+}
+
+// A buffer of one byte costs whoever reads it 22 KB, a CPU's data what it takes to walk it.
+TEST(ReaderDamage, a_small_file_has_not_buffers_and_cpus_without_end) {
+  const std::string buffers = version_7_with_buffers(1000, 1);
+  const auto many = Reader::parse(test::as_bytes(buffers), "some.dat");
+  ASSERT_TRUE(many.has_value()) << many.error().message;
+  EXPECT_EQ(many->buffers().size(), 257U);
+  EXPECT_THAT(many->damage(), ElementsAre("too many buffers; the rest is skipped"));
+
+  const std::string cpus = version_7_with_buffers(200, 100);
+  const auto wide = Reader::parse(test::as_bytes(cpus), "some.dat");
+  ASSERT_TRUE(wide.has_value()) << wide.error().message;
+  std::size_t read = 0;
+  for (const Buffer& buffer : wide->buffers()) read += buffer.cpus.size();
+  EXPECT_EQ(read, 2U * kMaxCpus);
+  EXPECT_THAT(wide->damage(), ElementsAre("too many CPUs have data; the rest is skipped"));
 }
 
 std::string version_6_with_instances() {
