@@ -72,7 +72,7 @@ class Recording {
     request_.selection.pids = std::move(*threads);
     Result<tracefs::KernelEvents> kernel = tracefs::KernelEvents::read(folder);
     if (kernel && request_.probes) {
-      Result<void> probed = add_probes(*kernel);
+      Result<void> probed = add_probes(folder, *kernel);
       if (!probed) return probed;
       kernel = tracefs::KernelEvents::read(folder);
     }
@@ -265,8 +265,9 @@ class Recording {
     return lines;
   }
 
-  Result<void> add_probes(const tracefs::KernelEvents& kernel) {
-    Result<tracefs::Probes> probes = tracefs::Probes::create(kernel);
+  Result<void> add_probes(const std::filesystem::path& folder,
+                          const tracefs::KernelEvents& kernel) {
+    Result<tracefs::Probes> probes = tracefs::Probes::create(folder, kernel);
     if (!probes) return pass(probes);
     probes_.emplace(std::move(*probes));
     for (const std::string& function : probes_->missing()) {

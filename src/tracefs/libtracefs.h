@@ -12,11 +12,4 @@ bool tracefs_instance_exists(const char* name);
 bool tracefs_file_exists(tracefs_instance* instance, const char* name);
 char* tracefs_error_last(tracefs_instance* instance);
 const char* tracefs_tracing_dir(void);
-
-struct tracefs_dynevent;
-tracefs_dynevent* tracefs_kprobe_alloc(const char* system, const char* event, const char* addr,
-                                       const char* format);
-int tracefs_dynevent_create(tracefs_dynevent* event);
-int tracefs_dynevent_destroy(tracefs_dynevent* event, bool force);
-void tracefs_dynevent_free(tracefs_dynevent* event);
 }

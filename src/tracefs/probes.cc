@@ -1,17 +1,22 @@
 #include "tracefs/probes.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <sstream>
 
 #include "base/error.h"
 #include "tracefs/access.h"
 
 namespace skbtrail::tracefs {
+namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kFile = "kprobe_events";
 
 struct Probe {
   const char* function;   // gives the event its name
@@ -38,11 +43,20 @@ bool is_needed(const Probe& probe, const KernelEvents& kernel) {
   return !fields || std::find(fields->begin(), fields->end(), probe.field) == fields->end();
 }
 
+// 0, or errno. Opened to be overwritten the file would remove everybody's events (probes_open(),
+// kernel/trace/trace_kprobe.c).
+int write_line(const fs::path& file, const std::string& line) {
+  const Fd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  return fd && ::write(fd.get(), line.data(), line.size()) >= 0 ? 0 : errno;
+}
+
 }  // namespace
 
-void Probes::Remove::operator()(tracefs_dynevent* event) const {
-  tracefs_dynevent_destroy(event, false);  // busy: somebody else's recording still needs it
-  tracefs_dynevent_free(event);
+Probes::~Probes() {
+  if (!in_use_ || ::flock(in_use_.get(), LOCK_EX | LOCK_NB) != 0) return;
+  for (const std::string& function : functions_) {
+    (void)write_line(tracing_folder_ / kFile, fmt::format("-:{}/{}\n", kGroup, function));
+  }
 }
 
 std::uint64_t misses_of(std::string_view kprobe_profile, std::string_view event) {
@@ -56,8 +70,7 @@ std::uint64_t misses_of(std::string_view kprobe_profile, std::string_view event)
 }
 
 std::vector<ProbeMisses> Probes::misses() const {
-  const std::filesystem::path folder = tracefs_tracing_dir();
-  const Result<std::string> profile = read_whole(folder / "kprobe_profile");
+  const Result<std::string> profile = read_whole(tracing_folder_ / "kprobe_profile");
   std::vector<ProbeMisses> all;
   for (const std::string& function : functions_) {
     all.push_back({function, profile ? misses_of(*profile, function) : 0});
@@ -65,31 +78,24 @@ std::vector<ProbeMisses> Probes::misses() const {
   return all;
 }
 
-Result<Probes> Probes::create(const KernelEvents& kernel) {
-  if (!tracefs_file_exists(nullptr, "kprobe_events")) {
+Result<Probes> Probes::create(const fs::path& tracing_folder, const KernelEvents& kernel) {
+  const fs::path file = tracing_folder / kFile;
+  Fd in_use(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!in_use && errno == ENOENT) {
     return fail(ErrorKind::unsupported,
                 "this kernel has no kprobe events (CONFIG_KPROBE_EVENTS): record without --probes");
   }
-  Probes probes;
+  if (!in_use) return tl::unexpected(access_error(errno, file));
+  (void)::flock(in_use.get(), LOCK_SH);  // waits while the last one of others removes them
+  Probes probes(tracing_folder, std::move(in_use));
   for (const Probe& probe : kProbes) {
     if (!is_needed(probe, kernel)) continue;
-    std::unique_ptr<tracefs_dynevent, Remove> event(
-        tracefs_kprobe_alloc(kGroup, probe.function, probe.function, probe.arguments));
-    if (event == nullptr) return fail(ErrorKind::failed, "no memory for a kprobe event");
-    errno = 0;
-    const bool made = tracefs_dynevent_create(event.get()) == 0;
+    const int error = write_line(file, fmt::format("p:{}/{} {} {}\n", kGroup, probe.function,
+                                                   probe.function, probe.arguments));
+    if (error == EACCES || error == EPERM) return tl::unexpected(access_error(error, file));
     // EEXIST: another recording has made it, or one that was killed has left it.
-    if (!made && errno != EEXIST) {
-      const int error = errno;
-      tracefs_dynevent_free(event.release());
-      if (error == EACCES || error == EPERM) {
-        return tl::unexpected(access_error(error, "kprobe_events"));
-      }
-      probes.missing_.emplace_back(probe.function);
-      continue;
-    }
-    probes.events_.push_back(std::move(event));
-    probes.functions_.emplace_back(probe.function);
+    const bool is_there = error == 0 || error == EEXIST;
+    (is_there ? probes.functions_ : probes.missing_).emplace_back(probe.function);
   }
   return probes;
 }

@@ -1,19 +1,22 @@
 // Kprobe events of our own, which say what the events of this kernel do not (record --probes).
 //
 // They are the whole kernel's, in a group "skbtrail", and cost nothing until an instance enables
-// them. Several recordings share them: the last one that is done with them takes them away, because
-// the kernel keeps those that are in use (trace_kprobe_release(), kernel/trace/trace_kprobe.c).
+// them. Several recordings share them, and the last one that is done with them takes them away. The
+// kernel keeps those that are enabled (unregister_trace_kprobe(), kernel/trace/trace_kprobe.c), but
+// there is a time between finding that another one has made them and enabling them. So each
+// recording has a lock on kprobe_events, shared with the others: who gets it alone is the last one.
+// It ends with its process, and is the same in all mounts of tracefs.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "skbtrail/result.h"
 #include "tracefs/kernel_events.h"
-#include "tracefs/libtracefs.h"
 
 namespace skbtrail::tracefs {
 
@@ -29,11 +32,16 @@ struct ProbeMisses {
 // of the same name in several groups are added up.
 std::uint64_t misses_of(std::string_view kprobe_profile, std::string_view event);
 
-// Leaving the scope removes the events. No instance may have them enabled any more.
+// Leaving the scope removes the events, unless another recording still needs them. Our instance may
+// not have them enabled any more.
 class Probes {
  public:
   // Those that tell more than `kernel`'s events. An error of kind unsupported: it has no kprobes.
-  static Result<Probes> create(const KernelEvents& kernel);
+  static Result<Probes> create(const std::filesystem::path& tracing_folder,
+                               const KernelEvents& kernel);
+  Probes(Probes&&) noexcept = default;
+  Probes& operator=(Probes&&) = delete;
+  ~Probes();
 
   static constexpr const char* kGroup = "skbtrail";
   // Functions that this kernel does not have, or lets nobody probe.
@@ -42,14 +50,12 @@ class Probes {
   std::vector<ProbeMisses> misses() const;
 
  private:
-  struct Remove {
-    void operator()(tracefs_dynevent* event) const;
-  };
+  Probes(std::filesystem::path tracing_folder, Fd in_use)
+      : tracing_folder_(std::move(tracing_folder)), in_use_(std::move(in_use)) {}
 
-  Probes() = default;
-
-  std::vector<std::unique_ptr<tracefs_dynevent, Remove>> events_;
-  std::vector<std::string> functions_;  // of events_
+  std::filesystem::path tracing_folder_;
+  Fd in_use_;                           // kprobe_events, locked
+  std::vector<std::string> functions_;  // that have an event
   std::vector<std::string> missing_;
 };
 
