@@ -32,6 +32,7 @@ class SchedWalk {
                sink),
         events_(trace.catalog()) {
     times_.begin(trace.first_event().value_or(0));
+    if (!trace.cpus_not_read().empty()) times_.reads_some_cpus();
     contexts_.subscribe_interrupts(events_);
     stats_.subscribe(events_);
   }

@@ -101,6 +101,7 @@ Result<int> run_syscalls(const Options& options) {
   // Where nobody recorded how sleeps end, waiting for a CPU cannot be told from them.
   track::TaskTimes times(has_wakeups(trace->catalog()), &contexts);
   times.begin(trace->first_event().value_or(0));
+  if (!trace->cpus_not_read().empty()) times.reads_some_cpus();
   track::SyscallStats stats(times, names);
   stream::Dispatcher events(trace->catalog());
   contexts.subscribe_interrupts(events);

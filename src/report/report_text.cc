@@ -289,6 +289,7 @@ void write_tasks(const ReportResult& report, TextWriter& out) {
   if (!report.tasks || report.tasks->tasks.empty()) return;
   out.write("\n");
   write_sched_table(*report.tasks, kTasksShown, out);
+  write_unseen_time(*report.tasks, out);
 }
 
 void write_unmatched(const ReportResult& report, TextWriter& out) {

@@ -53,6 +53,7 @@ struct SchedRow {
   std::uint64_t migrations = 0;
   std::uint64_t gaps = 0, unseen_arrivals = 0, unseen_departures = 0, unseen_wakeups = 0;
   std::uint64_t left_out = 0;
+  std::uint64_t unseen = 0;  // of those: it may have been on a CPU that was not read
   std::optional<SchedProc> proc;
 
   Nanoseconds wall_ns() const { return end - begin; }
@@ -82,6 +83,8 @@ struct SchedReport {
   std::uint64_t quiet = 0, unheard = 0;
   std::uint64_t unseen_arrivals = 0;  // of all tasks: left a CPU they never came to
   Nanoseconds doubtful_ns = 0;        // of all tasks
+  // Of all tasks: perhaps on a CPU that was not read, so neither waiting nor blocked.
+  Nanoseconds unseen_ns = 0;
 };
 
 // What the numbers stand for.
@@ -106,6 +109,8 @@ SchedReport make_sched_report(const SchedNames& names, const SchedChoice& choice
 
 // A line per task, `top` at most, and one for the others.
 void write_sched_table(const SchedReport& report, std::size_t top, TextWriter& out);
+// What the table has in no column, when there is any.
+void write_unseen_time(const SchedReport& report, TextWriter& out);
 boost::json::array sched_tasks_json(const SchedReport& report);
 boost::json::object ended_tasks_json(const SchedReport& report);
 // `details`: every task at length. `top`: so many tasks at most.

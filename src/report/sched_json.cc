@@ -49,6 +49,7 @@ void add_row(const SchedRow& row, json::object& object) {
   object["blocked_ns"] = row.clock.blocked_ns;
   object["stolen_ns"] = row.clock.stolen_ns;
   object["doubtful_ns"] = row.clock.doubtful_ns;
+  object["unseen_ns"] = row.clock.unseen_ns;
   object["begin_ns"] = row.begin;
   object["end_ns"] = row.end;
   object["run"] = times(row.run);
@@ -71,6 +72,7 @@ void add_row(const SchedRow& row, json::object& object) {
   object["unseen_departures"] = row.unseen_departures;
   object["unseen_wakeups"] = row.unseen_wakeups;
   object["left_out"] = row.left_out;
+  object["unseen"] = row.unseen;
   object["proc"] = proc(row.proc);
 }
 
@@ -112,8 +114,8 @@ void write_sched_json(const SchedReport& report, const track::CaptureFacts& fact
       {"tasks", sched_tasks_json(report)},     {"groups", std::move(groups)},
       {"tasks_not_chosen", report.not_chosen}, {"wakeups_recorded", report.wakeups},
       {"packets_followed", report.packets},    {"unseen_arrivals", report.unseen_arrivals},
-      {"doubtful_ns", report.doubtful_ns},     {"quiet_tasks", report.quiet},
-      {"unheard_tasks", report.unheard}};
+      {"doubtful_ns", report.doubtful_ns},     {"unseen_ns", report.unseen_ns},
+      {"quiet_tasks", report.quiet},           {"unheard_tasks", report.unheard}};
   if (report.ended) result["ended_tasks"] = ended_tasks_json(report);
   add_loss(result, facts);
   out.write(json::serialize(result));

@@ -131,6 +131,7 @@ class RowMaker {
     row_.unseen_departures += life.unseen_departures;
     row_.unseen_wakeups += life.unseen_wakeups;
     row_.left_out += task.left_out;
+    row_.unseen += task.unseen;
   }
 
   SchedRow row() {
@@ -270,6 +271,7 @@ SchedReport make_sched_report(const SchedNames& names, const SchedChoice& choice
     if (task.life->pid == 0) continue;
     report.unseen_arrivals += task.life->unseen_arrivals;
     report.doubtful_ns += task.life->clock.doubtful_ns;
+    report.unseen_ns += task.life->clock.unseen_ns;
     if (chosen(*task.life, choice, names.kinship)) {
       tasks.push_back(&task);
     } else {
@@ -282,6 +284,7 @@ SchedReport make_sched_report(const SchedNames& names, const SchedChoice& choice
     const SchedTask& ended = names.stats.ended();
     report.unseen_arrivals += ended.life->unseen_arrivals;
     report.doubtful_ns += ended.life->clock.doubtful_ns;
+    report.unseen_ns += ended.life->clock.unseen_ns;
     RowMaker maker(names);
     maker.add(ended);
     report.ended = maker.row();

@@ -132,6 +132,11 @@ void write_details(const SchedRow& row, std::string_view title, bool packets, Te
   write_times("  stolen by irqs", row.stolen, wall, out);
   write_times("waiting for a CPU", row.runnable, wall, out);
   write_times("blocked", row.blocked, wall, out);
+  if (row.clock.unseen_ns > 0) {
+    out.print("  {:<18} {:>8} {:>8} {:>10}  perhaps on CPUs that were not read\n", "unseen",
+              compact(row.clock.unseen_ns), human_percent(row.clock.unseen_ns, wall),
+              human_count(row.unseen));
+  }
   if (row.longest_wait_at != 0) {
     out.print("  the longest wait for a CPU ended at {} on CPU {}\n",
               human_time(row.longest_wait_at), row.longest_wait_cpu);
@@ -183,6 +188,7 @@ void write_remarks(const SchedReport& report, TextWriter& out) {
         "# {} times a task left a CPU it never came to: the switch before is not in the capture\n",
         human_count(report.unseen_arrivals));
   }
+  write_unseen_time(report, out);
   if (report.doubtful_ns > 0) {
     out.print("# {} of all tasks' times together are doubtful: --details says whose\n",
               human_duration(report.doubtful_ns));
@@ -244,6 +250,13 @@ void write_sched_table(const SchedReport& report, std::size_t top, TextWriter& o
     out.print("{:<26} {:>9} {:>7} {:>9}\n", fmt::format("and {} others", others),
               human_count(voluntary), "", human_count(involuntary));
   }
+}
+
+void write_unseen_time(const SchedReport& report, TextWriter& out) {
+  if (report.unseen_ns == 0) return;
+  out.print(
+      "# {} of all tasks' times together are in no column: they may have been on other CPUs\n",
+      human_duration(report.unseen_ns));
 }
 
 void write_sched_text(const SchedReport& report, const track::CaptureFacts& facts, bool details,

@@ -84,7 +84,7 @@ void write_line(std::string_view name, const CallStats& call, TextWriter& out) {
 }
 
 // What the table has no columns for.
-void write_remarks(std::string_view name, const CallStats& call, TextWriter& out) {
+void write_remarks(std::string_view name, const CallStats& call, bool some_cpus, TextWriter& out) {
   if (call.traits->result == CallResult::ready && call.count > call.errors) {
     out.print("    {}: {} ready in {} returns", name, human_count(call.ready),
               human_count(call.readying));
@@ -115,7 +115,9 @@ void write_remarks(std::string_view name, const CallStats& call, TextWriter& out
   };
   add(call.restarted, "begun again after a signal");
   add(call.in_gaps,
-      fmt::format("with lost events inside ({}, in no column)", short_time(call.in_gaps_ns)));
+      fmt::format("{} inside ({}, in no column)",
+                  some_cpus ? "with other CPUs or lost events, perhaps," : "with lost events",
+                  short_time(call.in_gaps_ns)));
   add(call.open_at_start, "begun before what was read");
   add(call.open_at_end, "open at its end");
   add(call.never_returned, "that never returned");
@@ -150,12 +152,15 @@ CallStats sum(const TaskCalls& task) {
   return all;
 }
 
-void write_task(const SyscallReport& report, const TaskCalls& task, TextWriter& out) {
+void write_task(const SyscallReport& report, const TaskCalls& task, bool some_cpus,
+                TextWriter& out) {
   out.print("{} {}\n", comm(task), task.life->pid);
   const std::vector<const CallStats*> calls = by_cost(task);
   for (const CallStats* call : calls) write_line(report.names.name(call->nr), *call, out);
   if (calls.size() > 1) write_line("all calls", sum(task), out);
-  for (const CallStats* call : calls) write_remarks(report.names.name(call->nr), *call, out);
+  for (const CallStats* call : calls) {
+    write_remarks(report.names.name(call->nr), *call, some_cpus, out);
+  }
   if (!report.sizes) return;
   for (const CallStats* call : calls) write_sizes(report.names.name(call->nr), *call, out);
 }
@@ -221,7 +226,7 @@ void write_syscalls_text(const SyscallReport& report, const track::CaptureFacts&
   std::uint64_t more_calls = 0;
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {
     if (i < report.shown) {
-      write_task(report, *report.tasks[i], out);
+      write_task(report, *report.tasks[i], !facts.cpus_not_read.empty(), out);
     } else {
       more_calls += sum(*report.tasks[i]).count;
     }

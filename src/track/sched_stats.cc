@@ -23,6 +23,7 @@ void add(SchedTask& sum, const SchedTask& task) {
   sum.runnable += task.runnable;
   sum.blocked += task.blocked;
   sum.left_out += task.left_out;
+  sum.unseen += task.unseen;
   if (task.worst_wait > sum.worst_wait) {
     sum.worst_wait = task.worst_wait;
     sum.worst_wait_at = task.worst_wait_at;
@@ -234,6 +235,10 @@ void SchedStats::leave(SchedTask& prev, const EventHeader& header, const SchedSw
   } else {
     ++prev.left_out;
   }
+  if (!change.prev_came && !times_.all_cpus()) [[unlikely]] {
+    prev.waker = {};  // it came unseen: that waking may have been for a time on another CPU
+    prev.woken_at = 0;
+  }
   ++(voluntary ? prev.voluntary : prev.involuntary);
   const Nanoseconds before = std::max(prev.seen_at, times_.before_switch(header.cpu));
   count(prev.proc, before, header.time, voluntary);
@@ -260,7 +265,8 @@ void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwit
   const TaskClock& off = change.off;
   next.seen_at = header.time;
   next.off = off;
-  next.off_known = change.next_left && off.doubtful_ns == 0;
+  const bool unseen = off.unseen_ns > 0;
+  next.off_known = change.next_left && off.doubtful_ns == 0 && !unseen;
   if (next.off_known) {
     next.runnable.add(off.runnable_ns);
     if (off.runnable_ns > next.worst_wait) {
@@ -274,8 +280,9 @@ void SchedStats::come(SchedTask& next, const EventHeader& header, const TaskSwit
     }
   } else if (change.next->switches > 0) {
     ++next.left_out;
+    if (unseen) ++next.unseen;
   }
-  if (std::exchange(next.came, true)) [[unlikely]] {  // who woke it then did so once
+  if (std::exchange(next.came, true) || unseen) [[unlikely]] {  // who woke it then did so once
     next.waker = {};
     next.woken_at = 0;
   }
@@ -303,14 +310,15 @@ void SchedStats::on(const EventHeader& header, const SchedSwitch& event) {
   if (event.next_pid != 0) come(task(*change.next), header, change);
 }
 
-// Remembers who ends a sleep: found asleep, or, which shows later, on the way to sleep.
+// Remembers who ends a sleep: found asleep, or, which shows later, on the way to sleep. That does
+// not show where not all CPUs are read: another one may have come behind it.
 void SchedStats::wake(const EventHeader& header, const TaskLife& life, TaskState before) {
   SchedTask& woken = task(life);
   const Waker waker = waker_of(header, times_.running(header));
   if (before == TaskState::blocked && life.state == TaskState::runnable) {
     woken.waker = waker;
     woken.woken_at = header.time;
-  } else if (before == TaskState::running) {
+  } else if (before == TaskState::running && times_.all_cpus()) {
     woken.early_waker = waker;
     woken.early_woken_at = header.time;
   }
@@ -322,6 +330,7 @@ void SchedStats::on(const EventHeader& header, const SchedWaking& event) {
 }
 
 // Its waker is who wrote sched_waking, when there was one: this one may come from another CPU.
+// Where not all are read, so may that one.
 void SchedStats::on(const EventHeader& header, const SchedWakeup& event) {
   const TaskState before = times_.state(event.pid);
   const TaskLife& life = times_.on(header, event);
@@ -332,7 +341,7 @@ void SchedStats::on(const EventHeader& header, const SchedWakeup& event) {
       woken.woken_at = woken.early_woken_at;
     }
     woken.early_waker = {};
-  } else if (before == TaskState::blocked) {
+  } else if (before == TaskState::blocked && times_.all_cpus()) {
     wake(header, life, before);
   }
 }

@@ -19,7 +19,9 @@
 // CPU or woke somebody, their names.
 //
 // Durations whose begin or end was not seen, or that span a gap, are in no histogram; `left_out`
-// counts them. The sums (TaskLife::clock) have all time.
+// counts them, and `unseen` those in which the task may have been on a CPU that is not read: it may
+// have run and slept more than once in them, and who woke it first is not who woke it last. The
+// sums (TaskLife::clock) have all time.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -83,6 +85,7 @@ struct SchedTask {
   Values runnable;     // of each time it waited for one
   Values blocked;      // of each sleep
   std::uint64_t left_out = 0;
+  std::uint64_t unseen = 0;       // of those
   Nanoseconds worst_wait = 0;     // of `runnable`
   Nanoseconds worst_wait_at = 0;  // its end
   CpuId worst_wait_cpu = 0;

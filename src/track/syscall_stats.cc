@@ -38,9 +38,10 @@ bool makes_child(std::string_view name) {
 // entered the call: parts of its clock are behind what they were then.
 TaskClock spent(const TaskClock& now, const TaskClock& before) {
   const auto since = [](Nanoseconds to, Nanoseconds from) { return to - std::min(to, from); };
-  TaskClock spent{since(now.run_ns, before.run_ns), since(now.runnable_ns, before.runnable_ns),
-                  since(now.blocked_ns, before.blocked_ns), since(now.stolen_ns, before.stolen_ns),
-                  since(now.doubtful_ns, before.doubtful_ns)};
+  TaskClock spent{
+      since(now.run_ns, before.run_ns),           since(now.runnable_ns, before.runnable_ns),
+      since(now.blocked_ns, before.blocked_ns),   since(now.stolen_ns, before.stolen_ns),
+      since(now.doubtful_ns, before.doubtful_ns), since(now.unseen_ns, before.unseen_ns)};
   spent.stolen_ns = std::min(spent.stolen_ns, spent.run_ns);
   spent.doubtful_ns = std::min(spent.doubtful_ns, spent.wall_ns());
   return spent;

@@ -6,7 +6,11 @@
 namespace skbtrail::track {
 namespace {
 
-void add(TaskClock& clock, TaskState state, Nanoseconds time) {
+void add(TaskClock& clock, TaskState state, bool elsewhere, Nanoseconds time) {
+  if (elsewhere && state != TaskState::gone) [[unlikely]] {
+    clock.unseen_ns += time;
+    return;
+  }
   switch (state) {
     case TaskState::running:
       clock.run_ns += time;
@@ -62,6 +66,8 @@ TaskLife& TaskTimes::find(Pid pid, const EventHeader& header, TaskState before) 
 void TaskTimes::advance(TaskLife& life, Nanoseconds now, TaskState next) const {
   life.clock = clock(life, now);
   life.doubt = false;
+  if (next == TaskState::running && may_be_elsewhere(life)) [[unlikely]]
+    ++life.doubts;  // it may have returned from its call, and made others
   if (open_gaps_ > 0 && next != TaskState::running && life.pid != 0) [[unlikely]]
     doubt(life);  // it may come to a CPU that is losing events
   life.since = std::max(now, life.since);
@@ -196,7 +202,7 @@ TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
   prev.at_switch = prev.clock;
   prev.seen_switch = true;
   ++prev.switches;
-  if (!prev.comm.is(event.prev_comm)) prev.comm.set(event.prev_comm);
+  if (!prev.comm.is(event.prev_comm)) set_comm(prev, event.prev_comm.view());
   if (is_dead(event.prev_state) && prev.pid != 0) {
     forget_if_many();
     end(prev, now);
@@ -210,7 +216,9 @@ TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
   if (next.state == TaskState::running) {
     leave_unseen(next);
     result.next_left = false;
-  } else if (next.state == TaskState::blocked && next.woken_early) {
+  } else if (may_be_elsewhere(next)) {
+    // Whoever woke it may have done so there.
+  } else if (next.state == TaskState::blocked && next.woken_early && !some_cpus_) {
     next.state = TaskState::runnable;
   } else if (next.state == TaskState::blocked && wakeups_) {
     next.doubt = true;
@@ -220,7 +228,7 @@ TaskSwitch TaskTimes::on(const EventHeader& header, const SchedSwitch& event) {
   result.off = next.clock - next.at_switch;
   next.at_switch = next.clock;
   next.seen_switch = true;
-  if (!next.comm.is(event.next_comm)) next.comm.set(event.next_comm);
+  if (!next.comm.is(event.next_comm)) set_comm(next, event.next_comm.view());
   settle(next, here, header.cpu);
   return result;
 }
@@ -247,7 +255,12 @@ const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWakeup& even
   if (life.state == TaskState::running) {
     life.woken_early = false;  // it never left its run queue: ttwu_runnable()
   } else if (life.state == TaskState::blocked) {
-    if (life.woken_early) life.state = TaskState::runnable;  // since it left
+    if (some_cpus_) [[unlikely]] {
+      // Its sched_waking is not among what is read, or was not the last one.
+      life.doubt = true;
+    } else if (life.woken_early) {
+      life.state = TaskState::runnable;  // since it left
+    }
     life.woken_early = false;
     advance(life, header.time, TaskState::runnable);
   }
@@ -262,7 +275,7 @@ const TaskLife& TaskTimes::on(const EventHeader& header, const SchedWakeupNew& e
   used_.insert(event.pid);
   TaskLife& life = find(event.pid, header, TaskState::blocked);
   life.born = true;
-  life.comm.set(event.comm);
+  set_comm(life, event.comm.view());
   if (life.state == TaskState::blocked) advance(life, header.time, TaskState::runnable);
   return life;
 }
@@ -278,7 +291,7 @@ void TaskTimes::on(const EventHeader& header, const SchedProcessFork& event) {
   TaskLife& life = find(event.child_pid, header, TaskState::blocked);
   life.born = true;
   life.parent = event.parent_pid;
-  life.comm.set(event.child_comm);
+  set_comm(life, event.child_comm.view());
 }
 
 void TaskTimes::on(const EventHeader& header, const SchedProcessExec& event) {
@@ -342,7 +355,7 @@ TaskClock TaskTimes::clock(const TaskLife& life, Nanoseconds now) const {
   TaskClock clock = life.clock;
   const Nanoseconds time =
       now > life.since ? now - life.since : 0;  // stamps of damaged pages go back
-  add(clock, life.state, time);
+  add(clock, life.state, may_be_elsewhere(life), time);
   if (life.state == TaskState::running) {
     const Nanoseconds taken = interrupted(life.cpu, std::max(now, life.since));
     clock.stolen_ns += std::min(taken - std::min(taken, life.interrupted), time);

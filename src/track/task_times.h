@@ -28,6 +28,10 @@
 //    was thought to run counts as running until then and as waiting from then on; the task that it
 //    does run, as what it was until then, and as running from then on. Both are counted, and the
 //    time in question is also summed up as doubtful.
+//  - Where not all CPUs are read, a task that is on none of those that are may be on another one:
+//    that time is neither waiting nor sleep but unseen, from the switch away from it to the next
+//    one to it. But the kernel threads that are bound to a CPU that is read are nowhere else; of
+//    those, who woke them before they slept is not known, and so not the end of that sleep.
 //  - When a gap in a CPU's events begins, all time since the last event of a task is doubtful, but
 //    for tasks which run on another CPU. So it is when it ends, and in between from when a task
 //    leaves its CPU until it is on one again: it may have been on that one.
@@ -52,6 +56,7 @@
 #include "track/cpu_context.h"
 #include "track/per_cpu.h"
 #include "track/pid_table.h"
+#include "track/thread_kind.h"
 
 namespace skbtrail::track {
 
@@ -64,12 +69,13 @@ struct TaskClock {
   Nanoseconds blocked_ns = 0;
   Nanoseconds stolen_ns = 0;    // of run_ns: hard interrupts and softirqs on its CPU
   Nanoseconds doubtful_ns = 0;  // of all three
+  Nanoseconds unseen_ns = 0;    // any of the three, perhaps on a CPU that is not read
 
-  Nanoseconds wall_ns() const { return run_ns + runnable_ns + blocked_ns; }
+  Nanoseconds wall_ns() const { return run_ns + runnable_ns + blocked_ns + unseen_ns; }
   TaskClock operator-(const TaskClock& before) const {
-    return {run_ns - before.run_ns, runnable_ns - before.runnable_ns,
-            blocked_ns - before.blocked_ns, stolen_ns - before.stolen_ns,
-            doubtful_ns - before.doubtful_ns};
+    return {run_ns - before.run_ns,           runnable_ns - before.runnable_ns,
+            blocked_ns - before.blocked_ns,   stolen_ns - before.stolen_ns,
+            doubtful_ns - before.doubtful_ns, unseen_ns - before.unseen_ns};
   }
   TaskClock& operator+=(const TaskClock& other) {
     run_ns += other.run_ns;
@@ -77,6 +83,7 @@ struct TaskClock {
     blocked_ns += other.blocked_ns;
     stolen_ns += other.stolen_ns;
     doubtful_ns += other.doubtful_ns;
+    unseen_ns += other.unseen_ns;
     return *this;
   }
   bool operator==(const TaskClock&) const = default;
@@ -133,6 +140,7 @@ struct TaskLife {
   bool kept = false;           // somebody wants it
   bool woken_early = false;
   bool doubt = false;  // about what it did since `since`
+  std::int32_t bound_to = kBoundToNone;
   bool exiting = false;
   bool seen_switch = false;     // the last change of its state was a switch that both sides fit
   TaskClock at_switch;          // its clock then
@@ -181,6 +189,9 @@ class TaskTimes {
     started_ = true;
     start_ = first;
   }
+  // Before the first event: there are CPUs whose events do not come here.
+  void reads_some_cpus() { some_cpus_ = true; }
+  bool all_cpus() const { return !some_cpus_; }
   // It must outlive this, or leave().
   void tell(LifeSink& sink) { sinks_.push_back(&sink); }
   void leave(LifeSink& sink) { std::erase(sinks_, &sink); }
@@ -273,6 +284,16 @@ class TaskTimes {
   void leave_unseen(TaskLife& life);
   void may_hide(const LossWindow& window);
   void doubt(TaskLife& life) const;
+  // On a CPU that is not read, for all that is known.
+  bool may_be_elsewhere(const TaskLife& life) const {
+    if (!some_cpus_ || life.state == TaskState::running || life.pid == 0) [[likely]]
+      return false;
+    return !life.placed || life.bound_to != static_cast<std::int64_t>(life.cpu);
+  }
+  static void set_comm(TaskLife& life, std::string_view comm) {
+    life.comm.set(comm);
+    life.bound_to = track::bound_to(comm);
+  }
   void settle(TaskLife& life, Cpu& here, CpuId cpu);
   void advance(TaskLife& life, Nanoseconds now, TaskState next) const;
   void end(TaskLife& life, Nanoseconds now);
@@ -289,6 +310,7 @@ class TaskTimes {
   bool wakeups_;
   CpuContexts* contexts_;
   bool started_ = false;
+  bool some_cpus_ = false;  // not all are read
   Nanoseconds start_ = 0;
   std::uint32_t gaps_ = 0;
   std::uint32_t open_gaps_ = 0;  // a CPU is losing events now

@@ -1,6 +1,7 @@
 #include "track/thread_kind.h"
 
 #include <array>
+#include <charconv>
 
 namespace skbtrail::track {
 namespace {
@@ -43,7 +44,25 @@ constexpr std::array kRows{
     Kind{"hwrng", ThreadKind::kernel},
 };
 
+// Threads of one CPU have its number in their names (smpboot_register_percpu_thread(),
+// kernel/smpboot.c; create_worker(), kernel/workqueue.c, where those of no CPU are kworker/u), and
+// nobody else may move them (PF_NO_SETAFFINITY).
+constexpr std::array<std::string_view, 7> kBound{"ksoftirqd/", "ktimers/", "migration/",   "cpuhp/",
+                                                 "kworker/",   "rcuc/",    "backlog_napi/"};
+
 }  // namespace
+
+std::int32_t bound_to(std::string_view comm) {
+  for (const std::string_view prefix : kBound) {
+    if (!comm.starts_with(prefix)) continue;
+    const char* const end = comm.data() + comm.size();
+    std::int32_t cpu = kBoundToNone;
+    const auto [rest, error] = std::from_chars(comm.data() + prefix.size(), end, cpu);
+    const bool whole = error == std::errc{} && cpu >= 0 && (rest == end || *rest == ':');
+    return whole ? cpu : kBoundToNone;
+  }
+  return kBoundToNone;
+}
 
 ThreadKind thread_kind(std::string_view comm) {
   // Most names are those of programs: few begin with a letter of the table's.

@@ -17,4 +17,9 @@ enum class ThreadKind : std::uint8_t {
 // system call is a user thread whatever this says.
 ThreadKind thread_kind(std::string_view comm);
 
+inline constexpr std::int32_t kBoundToNone = -1;
+// The one CPU that a kernel thread with this name may run on, "ksoftirqd/3"; kBoundToNone for all
+// others.
+std::int32_t bound_to(std::string_view comm);
+
 }  // namespace skbtrail::track

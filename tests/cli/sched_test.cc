@@ -258,6 +258,30 @@ TEST(SchedArguments, tasks_that_are_not_there_are_named_on_standard_error) {
   EXPECT_THAT(said({"sched", "--timehist", "--comm", "x"}), HasSubstr("--comm x: there are "));
 }
 
+TEST(SchedOfSomeCpus, says_what_is_not_known) {
+  const std::string file = data_file("6.12-nginx_contended.dat");
+  EXPECT_THAT(skbtrail({"sched", "--cpu", "0", "--details", file}).out,
+              testing::AllOf(HasSubstr("perhaps on CPUs that were not read"),
+                             HasSubstr("are in no column: they may have been on other CPUs\n")));
+  EXPECT_THAT(skbtrail({"report", "--cpu", "0", file}).out,
+              HasSubstr("they may have been on other CPUs\n"));
+  EXPECT_THAT(skbtrail({"sched", "--details", file}).out, testing::Not(HasSubstr("other CPUs")));
+  EXPECT_THAT(skbtrail({"syscalls", "--cpu", "0", file}).out,
+              HasSubstr("with other CPUs or lost events, perhaps, inside ("));
+  const json::value document =
+      json::parse(skbtrail({"sched", "--cpu", "0", "--format", "json", file}).out);
+  std::uint64_t unseen = 0;
+  for (const json::value& task : document.at("tasks").as_array()) {
+    EXPECT_EQ(number_at(task, "/run_ns") + number_at(task, "/runnable_ns") +
+                  number_at(task, "/blocked_ns") + number_at(task, "/unseen_ns"),
+              number_at(task, "/end_ns") - number_at(task, "/begin_ns"))
+        << json::serialize(task);
+    EXPECT_LE(number_at(task, "/unseen"), number_at(task, "/left_out"));
+    unseen += number_at(task, "/unseen_ns");
+  }
+  EXPECT_EQ(unseen, number_at(document, "/unseen_ns"));
+}
+
 // The packet that woke a reader stands in its line.
 TEST(SchedPackets, are_named_in_timehist) {
   const std::string file = data_file("6.12-pingpong_nic.dat");

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "stream/walk.h"
@@ -32,6 +36,8 @@ class Listener {
   void on(const EventHeader& h, const SchedSwitch& e) {
     add(h, e.prev_pid, {h.time, What::out, h.cpu, e.prev_state, e.next_pid, 0});
     add(h, e.next_pid, {h.time, What::in, h.cpu, 0, e.prev_pid, 0});
+    comms[e.prev_pid] = e.prev_comm.view();
+    comms[e.next_pid] = e.next_comm.view();
     if (is_dead(e.prev_state)) special.insert(e.prev_pid);
   }
   void on(const EventHeader& h, const SchedWaking& e) {
@@ -55,8 +61,10 @@ class Listener {
     if (e.pid != e.old_pid) special.insert({e.pid, e.old_pid});
   }
   void on(const EventHeader& h, const SchedProcessExit&) { runs(h); }
+  void on_loss(const LossWindow&) {}
 
   std::map<Pid, std::vector<Moment>> moments;
+  std::map<Pid, std::string> comms;
   std::set<Pid> special;  // began or ended: scripted tests have these
   Nanoseconds start = 0;
 
@@ -203,6 +211,125 @@ TEST_P(SchedOracle, agrees) {
   const bool lossy = std::any_of(stats.tasks().begin(), stats.tasks().end(),
                                  [](const SchedTask& task) { return task.life->gaps > 0; });
   EXPECT_TRUE(lossy || compared >= 5) << compared;
+}
+
+// One CPU's events, and of the same walk what each switch told.
+struct Part : SwitchSink {
+  Part(const std::filesystem::path& path, const std::vector<CpuId>& cpus) {
+    stream::ReadOptions options;
+    options.cpus = cpus;
+    auto opened = stream::Trace::open(path, options);
+    if (!opened) throw std::runtime_error(opened.error().message);
+    trace.emplace(std::move(*opened));
+    times.emplace(trace->catalog().find(SchedWaking::name) != nullptr);
+    if (!trace->cpus_not_read().empty()) times->reads_some_cpus();
+    names.emplace(trace->file().uname());
+    stats.emplace(*times, *names, std::vector<SwitchReading>(), this);
+    stream::Dispatcher events(trace->catalog());
+    stats->subscribe(events);
+    TaskTimes::subscribe(events, listener);
+    census = stream::walk(*trace, events);
+    stats->finish(census.last);
+  }
+  void switched(const SwitchLine& line) override {
+    lines[{line.time, line.cpu, line.task->pid}] = line;
+  }
+
+  std::optional<stream::Trace> trace;
+  std::optional<TaskTimes> times;
+  std::optional<SyscallNames> names;
+  std::optional<SchedStats> stats;
+  Listener listener;
+  stream::Census census;
+  std::map<std::tuple<Nanoseconds, CpuId, Pid>, SwitchLine> lines;
+};
+
+// What a task did when only one CPU is read: it runs there or not, and nothing else is known but of
+// the threads that are bound to it.
+TEST_P(SchedOracle, of_one_cpu_agrees) {
+  const auto whole = stream::Trace::open(GetParam());
+  ASSERT_TRUE(whole);
+  if (whole->catalog().find(SchedSwitch::name) == nullptr) GTEST_SKIP() << "has no sched_switch";
+  if (whole->cpus().size() < 2) GTEST_SKIP() << "has one CPU";
+  for (const CpuId cpu : whole->cpus()) {
+    Part part(GetParam(), {cpu});
+    for (const SchedTask& task : part.stats->tasks()) {
+      const TaskLife& life = *task.life;
+      if (life.pid == 0 || life.gaps > 0 || part.listener.special.count(life.pid) != 0) continue;
+      const std::string comm(life.comm.view());
+      const bool bound = comm.ends_with("/" + std::to_string(cpu)) ||
+                         comm.find("/" + std::to_string(cpu) + ":") != std::string::npos;
+      SCOPED_TRACE(comm + " " + std::to_string(life.pid) + " on " + std::to_string(cpu));
+      const std::vector<Moment>& moments = part.listener.moments[life.pid];
+      Nanoseconds run = 0, since = part.times->start();
+      std::uint64_t switches = 0, comings = 0;
+      bool runs = moments.front().what == What::out || moments.front().what == What::runs;
+      for (const Moment& moment : moments) {
+        if (moment.what == What::out) {
+          run += moment.time - since;
+          ++switches;
+        }
+        if (moment.what == What::in) comings += switches > 0 ? 1 : 0;
+        if (moment.what == What::in || moment.what == What::out) {
+          since = moment.time;
+          runs = moment.what == What::in;
+        }
+      }
+      if (runs) run += part.census.last - since;
+      EXPECT_EQ(life.clock.run_ns, run);
+      EXPECT_EQ(life.clock.wall_ns(), life.end - life.begin);
+      EXPECT_EQ(task.voluntary + task.involuntary, switches);
+      if (bound && life.placed) {
+        EXPECT_EQ(task.unseen, 0U);
+        EXPECT_LE(task.runnable.histogram().count(), comings);
+      } else {
+        EXPECT_EQ(life.clock.unseen_ns, life.end - life.begin - run);
+        EXPECT_EQ(life.clock.runnable_ns, 0U);
+        EXPECT_EQ(life.clock.blocked_ns, 0U);
+        EXPECT_EQ(task.runnable.histogram().count(), 0U);
+        EXPECT_EQ(task.unseen, comings);
+      }
+    }
+  }
+}
+
+// Whatever is said of a wait, a sleep or a run when one CPU is read is said of the same one when
+// all are.
+TEST_P(SchedOracle, what_one_cpu_tells_is_in_the_whole) {
+  const auto opened = stream::Trace::open(GetParam());
+  ASSERT_TRUE(opened);
+  if (opened->catalog().find(SchedSwitch::name) == nullptr) GTEST_SKIP() << "has no sched_switch";
+  if (opened->cpus().size() < 2) GTEST_SKIP() << "has one CPU";
+  Part whole(GetParam(), {});
+  for (const CpuId cpu : opened->cpus()) {
+    Part part(GetParam(), {cpu});
+    std::uint64_t wrong = 0;
+    for (const auto& [key, line] : part.lines) {
+      const auto found = whole.lines.find(key);
+      ASSERT_TRUE(found != whole.lines.end());
+      const SwitchLine& all = found->second;
+      const bool lossy =
+          line.task->gaps + all.task->gaps > 0;  // the other CPU's hide something here
+      const auto known = [lossy](const std::optional<TaskClock>& a,
+                                 const std::optional<TaskClock>& b) {
+        return !a || (b ? *a == *b : lossy);
+      };
+      const bool right = known(line.off, all.off) && known(line.ran, all.ran) &&
+                         (line.call == WaitPlace::kNoCall || line.call == all.call ||
+                          (lossy && all.call == WaitPlace::kNoCall)) &&
+                         (line.waker.kind == WakerKind::nobody ||
+                          (line.waker.kind == all.waker.kind && line.woken_at == all.woken_at));
+      if (right || ++wrong > 3) continue;
+      ADD_FAILURE() << "CPU " << cpu << ": " << line.task->comm.view() << " " << line.task->pid
+                    << " at " << line.time << ": waited " << (line.off ? line.off->runnable_ns : 0)
+                    << " slept " << (line.off ? line.off->blocked_ns : 0)
+                    << ", and with all CPUs waited " << (all.off ? all.off->runnable_ns : 0)
+                    << " slept " << (all.off ? all.off->blocked_ns : 0) << ", woken at "
+                    << line.woken_at << " and " << all.woken_at << ", call " << line.call << " and "
+                    << all.call;
+    }
+    EXPECT_EQ(wrong, 0U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Captures, SchedOracle, testing::ValuesIn(test::captures()),

@@ -510,6 +510,52 @@ TEST(TaskTimes, a_gap_before_the_first_sight_of_a_task) {
   EXPECT_EQ(script.life(6).gaps, 1U);
 }
 
+// Woken here, it may have run on a CPU that is not read, and slept again, before it comes here.
+TEST(TaskTimes, off_the_cpus_that_are_read_nothing_is_known) {
+  Script script;
+  script.times.reads_some_cpus();
+  script.sched_switch(100, 0, 0, kRunning, 7, "swapper/0", "worker");
+  script.sched_switch(110, 0, 7, kSleeping, 0, "worker", "swapper/0");
+  script.waking(120, 0, 0, 7);
+  const TaskSwitch came = script.sched_switch(160, 0, 0, kRunning, 7, "swapper/0", "worker");
+  EXPECT_EQ(came.off.unseen_ns, 50U);
+  EXPECT_EQ(came.off.wall_ns(), 50U);
+  script.sched_switch(165, 0, 7, kRunning, 0, "worker", "swapper/0");  // preempted
+  script.times.finish(170);
+  const TaskClock& clock = script.life(7).clock;
+  EXPECT_EQ(clock.run_ns, 10U + 5U);
+  EXPECT_EQ(clock.runnable_ns + clock.blocked_ns, 0U);
+  EXPECT_EQ(clock.unseen_ns, 55U);
+  EXPECT_EQ(script.life(7).unseen_wakeups, 0U);
+}
+
+// Nobody may run it elsewhere.
+TEST(TaskTimes, a_thread_of_a_cpu_that_is_read_is_nowhere_else) {
+  Script script;
+  script.times.reads_some_cpus();
+  script.sched_switch(100, 3, 0, kRunning, 7, "swapper/3", "ksoftirqd/3");
+  script.sched_switch(110, 3, 7, kSleeping, 0, "ksoftirqd/3", "swapper/3");
+  script.waking(125, 3, 0, 7);
+  const TaskSwitch came = script.sched_switch(128, 3, 0, kRunning, 7, "swapper/3", "ksoftirqd/3");
+  EXPECT_EQ(came.off.blocked_ns, 15U);
+  EXPECT_EQ(came.off.runnable_ns, 3U);
+  EXPECT_EQ(came.off.doubtful_ns, 0U);
+  // Woken by a CPU that is not read: when that was, its wakeup on its own does not tell.
+  script.sched_switch(130, 3, 7, kSleeping, 0, "ksoftirqd/3", "swapper/3");
+  script.wakeup(145, 3, 0, 7);
+  EXPECT_EQ(script.sched_switch(150, 3, 0, kRunning, 7, "swapper/3", "ksoftirqd/3").off.doubtful_ns,
+            15U);
+}
+
+TEST(TaskTimes, names_of_threads_that_are_bound) {
+  EXPECT_EQ(bound_to("ksoftirqd/12"), 12);
+  EXPECT_EQ(bound_to("kworker/0:1H"), 0);
+  EXPECT_EQ(bound_to("kworker/u8:2"), kBoundToNone);
+  EXPECT_EQ(bound_to("kworker/R-rcu_g"), kBoundToNone);
+  EXPECT_EQ(bound_to("irq/24-eth0"), kBoundToNone);
+  EXPECT_EQ(bound_to("migration/"), kBoundToNone);
+}
+
 TEST(TaskTimes, differences_of_clocks_are_exact) {
   Script script;
   script.sched_switch(100, 0, 0, kRunning, 7);
