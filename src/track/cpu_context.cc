@@ -108,9 +108,12 @@ void CpuContexts::free_slot(TaskSlot slot) {
   if (++freed_ % kOften == 0) slots_.trim();
 }
 
+// A kernel thread of before 6.4 begins with the name of kthreadd, its parent, and gets its own when
+// it has run for the first time (__kthread_create_on_node(), kernel/kthread.c, 6.1; 6.12 hands the
+// name to copy_process(), kernel/fork.c). No event of ours says so.
 void CpuContexts::name_task(TaskMode& task, std::string_view comm) {
   if (task.named || task.pid == 0) return;
-  task.named = true;
+  task.named = comm != "kthreadd";
   task.thread = thread_kind(comm);
 }
 
@@ -278,6 +281,7 @@ void CpuContexts::set_mode(Cpu& cpu, Mode mode, std::uint16_t call) {
   if (cpu.task == kIdleSlot) return;
   TaskMode& task = tasks_[cpu.task];
   task.thread = ThreadKind::user;
+  task.named = true;
   task.mode = mode;
   task.call = call;
   task.epoch = epoch_;

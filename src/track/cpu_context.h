@@ -174,7 +174,7 @@ class CpuContexts {
   struct TaskMode {
     Pid pid = 0;
     ThreadKind thread = ThreadKind::user;
-    bool named = false;  // by a sched_switch
+    bool named = false;  // by a sched_switch, for good
     Mode mode = Mode::unknown;
     std::uint16_t call = 0;
     // A softirq it was switched away from: PREEMPT_RT runs softirqs in whoever raised them.

@@ -102,10 +102,10 @@ class CpuContext : public ::testing::Test {
     contexts.on(head(time, pid, kFlagSoftirq), SoftirqExit{vec});
   }
   void to(Nanoseconds time, Pid prev, std::int64_t state, Pid next,
-          std::string_view next_comm = "n", CpuId cpu = 0) {
+          std::string_view next_comm = "n", CpuId cpu = 0, std::string_view prev_comm = "p") {
     SchedSwitch event;
     event.prev_pid = prev;
-    event.prev_comm = "p";
+    event.prev_comm = prev_comm;
     event.prev_state = state;
     event.next_pid = next;
     event.next_comm = next_comm;
@@ -180,6 +180,22 @@ TEST_F(CpuContext, ksoftirqd_works_for_itself_and_steals_from_nobody) {
   EXPECT_THAT(log.lines, ElementsAre("100-110 ksoftirqd", "110-140 ksoftirqd softirq 3",
                                      "140-150 ksoftirqd", "150-160 napi", "160-170 kernel"));
   EXPECT_EQ(contexts.interrupt_ns(0, 170), 0U);
+}
+
+// As 6.1 names a thread of threaded NAPI that is born in the capture.
+TEST_F(CpuContext, a_kernel_thread_is_named_after_it_was_born) {
+  to(100, 7, kSleeping, 13, "kthreadd");
+  to(110, 13, kSleeping, 7, "n", 0, "kthreadd");
+  to(120, 7, kSleeping, 13, "napi/eth0-8193");
+  to(130, 13, kSleeping, 7, "n", 0, "napi/eth0-8193");
+  to(140, 7, kSleeping, 15, "kthreadd");  // a program calls itself that
+  enter(150, 15, 1);
+  to(160, 15, kSleeping, 7);
+  to(170, 7, kSleeping, 15, "kthreadd");
+  finish(100, 180);
+  EXPECT_THAT(log.lines, ElementsAre("100-110 kernel", "110-120 user or call", "120-130 napi",
+                                     "130-140 user or call", "140-150 kernel", "150-160 call 1",
+                                     "160-170 user or call", "170-180 call 1"));
 }
 
 TEST_F(CpuContext, whoever_makes_calls_is_no_kernel_thread) {

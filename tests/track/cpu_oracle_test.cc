@@ -38,8 +38,8 @@ class CpuOracle {
         sockets_[event.header.pid].push_back(i);
       }
       if (event.act == Act::sched_switch) {
-        comms_.emplace(event.header.pid, event.prev_comm);
-        comms_.emplace(event.pid, event.next_comm);
+        learn_comm(event.header.pid, event.prev_comm);
+        learn_comm(event.pid, event.next_comm);
       }
       if (event.act == Act::socket || event.act == Act::wakeup || event.act == Act::receive) {
         continue;  // the account does not look at a CPU's state then
@@ -195,6 +195,12 @@ class CpuOracle {
   ActivityLog log_;
   std::map<CpuId, std::vector<Index>> cpus_;
   std::map<Pid, std::vector<Index>> calls_, sockets_;
+  // The first that is its own: a kernel thread may be born with that of its parent.
+  void learn_comm(Pid pid, const std::string& comm) {
+    std::string& known = comms_[pid];
+    if (known.empty() || known == "kthreadd") known = comm;
+  }
+
   std::map<Pid, std::string> comms_;
 };
 
