@@ -59,8 +59,10 @@ struct SoftirqExit {
   static constexpr auto fields = std::tuple{field("vec", &SoftirqExit::vec)};
 };
 
-// Emitted after the poll function returned (__napi_poll(), net/core/dev.c). The device of the
-// per-CPU backlog (lo, veth, RPS) reads "(no_device)".
+// The device of the per-CPU backlog (lo, veth, RPS): NO_DEV, include/trace/events/napi.h.
+inline constexpr std::string_view kBacklogDevice = "(no_device)";
+
+// Emitted after the poll function returned (__napi_poll(), net/core/dev.c).
 struct NapiPoll {
   static constexpr EventName name{"napi", "napi_poll"};
   NapiAddr napi{};

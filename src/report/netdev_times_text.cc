@@ -68,7 +68,7 @@ class Seconds : public Digits {
 // The line for a hunk without a hard irq: what made it run, in the place where irq_entry stands.
 void write_root(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out) {
   const bool by_task = hunk.root != track::Root::softirq && hunk.root != track::Root::ipi &&
-                       hunk.root != track::Root::unknown;
+                       hunk.root != track::Root::hardirq && hunk.root != track::Root::unknown;
   if (!hunk.irqs.empty() && hunk.root != track::Root::ksoftirqd) return;
   const Nanoseconds when = hunk.raised.value_or(hunk.start);
   print(out, FMT_COMPILE("  {}(+{}msec"), name(hunk.root), Msec(hunk.start, when).text());

@@ -5,9 +5,9 @@
 namespace skbtrail::track {
 
 std::string_view name(Root root) {
-  static constexpr std::array<std::string_view, 9> kNames{
-      "irq", "local_bh_enable", "softirq", "ksoftirqd", "napi_thread",
-      "ipi", "busy_poll",       "task",    "unknown"};
+  static constexpr std::array<std::string_view, 10> kNames{
+      "irq", "local_bh_enable", "softirq",   "ksoftirqd", "napi_thread",
+      "ipi", "hardirq",         "busy_poll", "task",      "unknown"};
   return kNames[static_cast<std::size_t>(root)];
 }
 
@@ -38,7 +38,7 @@ void NetRxContext::on(const EventHeader& header, const SoftirqRaise& event) {
     }
     innermost.raised = true;
   } else if ((header.flags & kFlagHardirq) != 0) {
-    root = Root::ipi;
+    root = Root::hardirq;
   } else if ((header.flags & kFlagSoftirq) != 0) {
     root = Root::softirq;
   }

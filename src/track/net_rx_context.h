@@ -23,7 +23,8 @@ enum class Root : std::uint8_t {
   softirq,          // raised inside another softirq, or by the NET_RX run before this one
   ksoftirqd,        // left to the kernel thread, whoever raised it
   napi_thread,      // threaded NAPI: no softirq at all
-  ipi,              // raised in hard irq context outside any handler: RPS from another CPU
+  ipi,              // raised by another CPU, for what RPS has put into this one's backlog
+  hardirq,          // raised in hard irq context outside any handler, and not known by whom
   busy_poll,        // a task polled the device itself
   task,             // received in a task's context without a NAPI poll (tun, packet injection)
   unknown,          // the raise was before the capture or lost

@@ -176,6 +176,12 @@ void ReceiveHunks::polled(const EventHeader& header, const NetRxContext& run,
   Hunk& hunk = hunk_of(header, run);
   ReceiveHunk& data = hunk.data;
   if (data.root == Root::task) data.root = Root::busy_poll;
+  // Outside a handler NET_RX is raised by the interrupt of a CPU that has filled this one's backlog
+  // (rps_trigger_softirq(), net/core/dev.c), and by what schedules a device: the timer of its NAPI
+  // (napi_watchdog()). What was raised first is polled first.
+  if (data.root == Root::hardirq && data.polls.empty() && event.device == kBacklogDevice) {
+    data.root = Root::ipi;
+  }
   add_step(hunk, true, data.polls.size());
   data.polls.push_back({header.time, devices_.id(event.device), event.work, event.budget});
   if (outside) end(cpu, header.time);

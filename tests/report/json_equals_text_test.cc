@@ -288,7 +288,7 @@ track::ReceiveHunk hunk_from(const json::object& from, KnownNames& names) {
   track::ReceiveHunk hunk;
   hunk.cpu = number_as<CpuId>(from.at("cpu"));
   hunk.start = number(from.at("time_ns"));
-  hunk.root = by_name<track::Root>(from.at("root"), std::size_t{9});
+  hunk.root = by_name<track::Root>(from.at("root"), std::size_t{10});
   hunk.raised = optional_time(from.at("raise_ns"));
   hunk.softirq = optional_time(from.at("softirq_ns"));
   hunk.after_loss = from.at("after_loss").as_bool();

@@ -95,6 +95,18 @@ TEST_P(HunkOracle, hunks_are_the_net_rx_runs_that_did_something) {
   EXPECT_EQ(counters.hunks, runs);
 }
 
+// Which of the two it was that no handler's interrupt raised: only another CPU raises a backlog.
+TEST_P(HunkOracle, another_cpu_raises_backlogs_and_nothing_else) {
+  for (const track::ReceiveHunk& hunk : recorder.hunks) {
+    const bool ipi = hunk.root == track::Root::ipi;
+    if (!ipi && hunk.root != track::Root::hardirq) continue;
+    EXPECT_TRUE(hunk.irqs.empty());
+    const bool backlog = !hunk.polls.empty() &&
+                         hunks.walk->devices().name(hunk.polls.front().device) == kBacklogDevice;
+    EXPECT_EQ(ipi, backlog) << hunk.start;
+  }
+}
+
 // Also where events were lost.
 TEST_P(HunkOracle, every_receive_is_a_packet_of_one_hunk_or_a_hop) {
   using Birth = std::pair<Nanoseconds, SkbAddr>;

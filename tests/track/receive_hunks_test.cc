@@ -121,8 +121,33 @@ TEST_F(Hunks, roots_without_a_hard_irq) {
   EXPECT_EQ(recorder.hunks[0].pid, 100);
   EXPECT_EQ(recorder.hunks[0].start, 1000U);
   EXPECT_EQ(recorder.hunks[1].root, Root::softirq);
-  EXPECT_EQ(recorder.hunks[2].root, Root::ipi);
+  EXPECT_EQ(recorder.hunks[2].root, Root::hardirq);
   EXPECT_EQ(recorder.hunks[3].root, Root::unknown);
+}
+
+// The timer of a device's NAPI and another CPU's interrupt raise NET_RX the same way; what is
+// polled first tells them apart.
+TEST_F(Hunks, only_a_backlog_is_raised_by_another_cpu) {
+  const auto run = [&](Nanoseconds time, std::initializer_list<std::string_view> polls) {
+    tracker.on(at(time, 0, kHardirq), SoftirqRaise{kNetRxSoftirq});
+    tracker.on(at(time + 10, 0, kSoftirq), SoftirqEntry{kNetRxSoftirq});
+    receive(time + 20, skb(time));
+    for (const std::string_view device : polls) {
+      NapiPoll poll;
+      poll.device = device;
+      poll.work = 1;
+      poll.budget = 64;
+      tracker.on(at(time + 25, 0, kSoftirq), poll);
+    }
+    softirq_exit(time + 30);
+  };
+  run(1000, {"eth0"});
+  run(2000, {"(no_device)"});
+  run(3000, {"eth0", "(no_device)"});
+  ASSERT_EQ(finished().size(), 3U);
+  EXPECT_EQ(recorder.hunks[0].root, Root::hardirq);
+  EXPECT_EQ(recorder.hunks[1].root, Root::ipi);
+  EXPECT_EQ(recorder.hunks[2].root, Root::hardirq);
 }
 
 TEST_F(Hunks, a_napi_thread_has_a_hunk_per_poll_without_any_softirq) {
