@@ -237,7 +237,7 @@ class Fixture : public ::testing::TestWithParam<fs::path> {
       for (const json::value& one : report.at("drops").as_array()) {
         const json::object& drop = one.as_object();
         if (drop.at("reason").is_string() && drop.at("reason").as_string() == reason) {
-          count += drop.at("count").to_number<std::uint64_t>();
+          count += drop.at("packets").to_number<std::uint64_t>();
         }
       }
     }

@@ -81,7 +81,7 @@ json::array drops_json(const std::vector<DropRow>& rows) {
                      {"device", unseen ? json::value(nullptr) : json::value(row.device)},
                      {"reason", row.reason},
                      {"location", row.location},
-                     {"count", row.count}});
+                     {"packets", row.count}});
   }
   return drops;
 }

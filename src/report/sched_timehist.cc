@@ -105,7 +105,7 @@ void TimehistWriter::write_json(const track::SwitchLine& line, std::uint64_t pac
       {"state", states_.name(line.prev_state)},
       {"voluntary", !still_runnable(line.prev_state)},
       {"call", text_or_null(call_name(line.call, *stats_))},
-      {"woken_by", text_or_null(waker_name(line.waker, *stats_))},
+      {"waker", text_or_null(waker_name(line.waker, *stats_))},
       {"woken_ns", number(line.woken_at != 0, line.woken_at)},
       {"packet", number(packet != 0, packet)}};
   out_.write(json::serialize(object));

@@ -190,7 +190,7 @@ report::ReportResult report_from(const json::object& document) {
   for (const json::value& row : document.at("drops").as_array()) {
     report.drops.push_back({text(row.at("direction")), text(row.at("device")),
                             text(row.at("reason")), text(row.at("location")),
-                            number(row.at("count"))});
+                            number(row.at("packets"))});
   }
   stages_from(document, report);
   batches_from(document, report);

@@ -13,5 +13,5 @@ check() {
   softirqs_agree
   devices_agree vs vc
   equal "$(delta sv.snmp Udp NoPorts)" 100 'Udp NoPorts of the guest'
-  equal "$(report '[.drops[] | select(.reason == "NO_SOCKET") | .count] | add')" 100 'drops NO_SOCKET'
+  equal "$(report '[.drops[] | select(.reason == "NO_SOCKET") | .packets] | add')" 100 'drops NO_SOCKET'
 }

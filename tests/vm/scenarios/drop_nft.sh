@@ -27,6 +27,6 @@ check() {
   devices_agree vc
   counted=$(sed -nE 's/.*counter packets ([0-9]+) .*/\1/p' "$results/after/nft")
   equal "$counted" 60 'packets that the rule counts'
-  equal "$(report '[.drops[] | select(.reason == "NETFILTER_DROP") | .count] | add')" "$counted" \
+  equal "$(report '[.drops[] | select(.reason == "NETFILTER_DROP") | .packets] | add')" "$counted" \
     'drops NETFILTER_DROP'
 }

@@ -14,6 +14,6 @@ check() {
   softirqs_agree
   devices_agree vs
   at_least 10 "$(queue_drops cl vc)" 'drops of the queue, as tc says'
-  equal "$(report '[.drops[] | select(.reason == "QDISC_DROP") | .count] | add')" \
+  equal "$(report '[.drops[] | select(.reason == "QDISC_DROP") | .packets] | add')" \
     "$(queue_drops cl vc)" 'drops QDISC_DROP'
 }
