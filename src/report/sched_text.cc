@@ -32,12 +32,17 @@ std::string shown(std::string_view name, std::size_t width) {
   return printable(name.substr(0, width));  // which may end in half a character
 }
 
+// Nothing that was seen is not nothing where it may have been on a CPU that was not read.
+std::string off_cpu(const SchedRow& row, Nanoseconds duration) {
+  return duration == 0 && row.clock.unseen_ns > 0 ? "-" : compact(duration);
+}
+
 void write_line(const SchedRow& row, std::string_view name, std::string_view pid, TextWriter& out) {
   out.print("{:<18} {:>7} {:>9} {:>7} {:>9} {:>7} {:>6} {:>7} {:>7} {:>6} {:>7}\n", shown(name, 18),
             pid, human_count(row.voluntary), rate(row.voluntary, row.wall_ns()),
             human_count(row.involuntary), rate(row.involuntary, row.wall_ns()),
-            compact(row.clock.run_ns), compact(row.clock.runnable_ns),
-            compact(row.clock.blocked_ns), compact(row.clock.stolen_ns), verdict(row.proc));
+            compact(row.clock.run_ns), off_cpu(row, row.clock.runnable_ns),
+            off_cpu(row, row.clock.blocked_ns), compact(row.clock.stolen_ns), verdict(row.proc));
 }
 
 void write_head(TextWriter& out) {
@@ -130,9 +135,11 @@ void write_details(const SchedRow& row, std::string_view title, bool packets, Te
             "p50", "p99", "longest", "average");
   write_times("run", row.run, wall, out);
   write_times("  stolen by irqs", row.stolen, wall, out);
-  write_times("waiting for a CPU", row.runnable, wall, out);
-  write_times("blocked", row.blocked, wall, out);
-  if (row.clock.unseen_ns > 0) {
+  const bool unseen = row.clock.unseen_ns > 0;
+  if (!unseen || row.runnable.total_ns > 0)
+    write_times("waiting for a CPU", row.runnable, wall, out);
+  if (!unseen || row.blocked.total_ns > 0) write_times("blocked", row.blocked, wall, out);
+  if (unseen) {
     out.print("  {:<18} {:>8} {:>8} {:>10}  perhaps on CPUs that were not read\n", "unseen",
               compact(row.clock.unseen_ns), human_percent(row.clock.unseen_ns, wall),
               human_count(row.unseen));
@@ -301,9 +308,10 @@ void write_latency_text(const SchedReport& report, const track::CaptureFacts& fa
     const bool any = row.longest_wait_at != 0;
     out.print("{:<14} {:>7} {:>6} {:>8} {:>8} {:>6} {:>6} {:>6} {:>6} {:>6} {:>13} {:>3}\n",
               shown(row.comm, 14), row.pid, compact(row.clock.run_ns), human_count(row.switches()),
-              human_count(waits.count), compact(waits.average_ns), compact(waits.p50_ns),
-              compact(waits.p99_ns), compact(waits.p999_ns), compact(waits.longest_ns),
-              any ? human_time(row.longest_wait_at) : "-",
+              waits.count == 0 && row.clock.unseen_ns > 0 ? "-" : human_count(waits.count),
+              off_cpu(row, waits.average_ns), off_cpu(row, waits.p50_ns),
+              off_cpu(row, waits.p99_ns), off_cpu(row, waits.p999_ns),
+              off_cpu(row, waits.longest_ns), any ? human_time(row.longest_wait_at) : "-",
               any ? fmt::format("{}", row.longest_wait_cpu) : "-");
   }
   if (rows.size() > top) out.print("and {} others: --top\n", rows.size() - top);

@@ -263,6 +263,10 @@ TEST(SchedOfSomeCpus, says_what_is_not_known) {
   EXPECT_THAT(skbtrail({"sched", "--cpu", "0", "--details", file}).out,
               testing::AllOf(HasSubstr("perhaps on CPUs that were not read"),
                              HasSubstr("are in no column: they may have been on other CPUs\n")));
+  EXPECT_THAT(skbtrail({"sched", "--cpu", "0", file}).out,
+              testing::ContainsRegex("nginx +302 .* 160ms +- +- "));
+  EXPECT_THAT(skbtrail({"sched", "--cpu", "0", "--latency", file}).out,
+              testing::ContainsRegex("nginx +302 +160ms +83 +-( +-)+"));
   EXPECT_THAT(skbtrail({"report", "--cpu", "0", file}).out,
               HasSubstr("they may have been on other CPUs\n"));
   EXPECT_THAT(skbtrail({"sched", "--details", file}).out, testing::Not(HasSubstr("other CPUs")));
