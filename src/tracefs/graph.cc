@@ -264,7 +264,7 @@ std::vector<std::string> limits_of_graph(const fs::path& tracing_folder,
                                          const fs::path& ftrace_enabled) {
   std::vector<std::string> limits;
   // Then no function is patched, and none is traced (ftrace_startup_enable(),
-  // kernel/trace/ftrace.c, 2.6.31 to 6.18).
+  // kernel/trace/ftrace.c).
   const Result<std::string> enabled = read_whole(ftrace_enabled);
   if (enabled && trimmed(*enabled) == "0") {
     limits.push_back(
