@@ -306,12 +306,13 @@ void write_latency_text(const SchedReport& report, const track::CaptureFacts& fa
     const SchedRow& row = *rows[i];
     const SchedTimes& waits = row.runnable;
     const bool any = row.longest_wait_at != 0;
+    const bool none_seen = waits.count == 0 && row.clock.unseen_ns > 0;
+    const auto wait = [=](Nanoseconds time) { return none_seen ? "-" : compact(time); };
     out.print("{:<14} {:>7} {:>6} {:>8} {:>8} {:>6} {:>6} {:>6} {:>6} {:>6} {:>13} {:>3}\n",
               shown(row.comm, 14), row.pid, compact(row.clock.run_ns), human_count(row.switches()),
-              waits.count == 0 && row.clock.unseen_ns > 0 ? "-" : human_count(waits.count),
-              off_cpu(row, waits.average_ns), off_cpu(row, waits.p50_ns),
-              off_cpu(row, waits.p99_ns), off_cpu(row, waits.p999_ns),
-              off_cpu(row, waits.longest_ns), any ? human_time(row.longest_wait_at) : "-",
+              none_seen ? "-" : human_count(waits.count), wait(waits.average_ns),
+              wait(waits.p50_ns), wait(waits.p99_ns), wait(waits.p999_ns), wait(waits.longest_ns),
+              any ? human_time(row.longest_wait_at) : "-",
               any ? fmt::format("{}", row.longest_wait_cpu) : "-");
   }
   if (rows.size() > top) out.print("and {} others: --top\n", rows.size() - top);

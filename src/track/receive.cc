@@ -84,21 +84,14 @@ bool Receiver::leaves_tunnel(const EventHeader& header, const NetRxContext& cont
 // known by that no interrupt has scheduled the device's own since the packet came.
 bool Receiver::is_polled_by_others(const EventHeader& header, const NetRxContext& context,
                                    const LiveLeg& leg, DeviceId device) {
-  const auto number = static_cast<std::size_t>(device);
-  const bool is_first = cpus_[header.cpu].entered == kNoDevice;
-  if (leg.rx.unpacked != kNoDevice || number >= polls_.size() || !polls_[number].own) return false;
-  if (!is_first) return cpus_[header.cpu].unpacked;
+  const Polls polls = polls_of(device);
+  const Cpu& cpu = cpus_[header.cpu];
+  if (leg.rx.unpacked != kNoDevice || !polls.own) return false;
+  if (cpu.entered != kNoDevice) return cpu.unpacked;  // as what came before in this poll
   const bool here = leg.rx.cpu == header.cpu;
-  const bool in_another_poll = !here || leg.rx.poll != context.poll();
-  switch (polls_[number].others) {
-    case Polls::Others::yes:
-      return in_another_poll;
-    case Polls::Others::no:
-      return false;
-    case Polls::Others::unknown:
-      break;
-  }
-  return here && in_another_poll && (leg.rx.run == context.run() || context.irqs().empty());
+  if (polls.others == Polls::Others::no || (here && leg.rx.poll == context.poll())) return false;
+  return polls.others == Polls::Others::yes ||
+         (here && (leg.rx.run == context.run() || context.irqs().empty()));
 }
 
 void Receiver::learn_who_polls(Cpu& cpu, Text device) {
@@ -134,7 +127,7 @@ LiveLeg& Receiver::gro_entry(const EventHeader& header, SkbAddr address, Text de
     hand_on(*leg);
     if (leg->rx.last_device == id) {
       leg->rx.unpacked = id;
-      if (polls_[static_cast<std::size_t>(id)].others != Polls::Others::yes) leg->infer();
+      if (polls_of(id).others != Polls::Others::yes) leg->infer();
     }
     mark(*leg, header, context, leg->rx.last_device);
   } else {

@@ -96,6 +96,10 @@ class Receiver {
   bool is_polled_by_others(const EventHeader& header, const NetRxContext& context,
                            const LiveLeg& leg, DeviceId device);
   void learn_who_polls(Cpu& cpu, Text device);
+  Polls polls_of(DeviceId device) const {
+    const auto number = static_cast<std::size_t>(device);
+    return number < polls_.size() ? polls_[number] : Polls();
+  }
   void hand_on(LiveLeg& leg);
   static bool has_left_gro(const LiveLeg& leg);
   static bool was_spread(const EventHeader& header, const NetRxContext& context,
