@@ -270,13 +270,15 @@ TEST_F(ReceiveFromIpsec, what_comes_by_the_poll_of_the_device_is_new) {
   softirq_exit(130);
   softirq(200);
   enter(205, skb(3), 1500);
-  enter(210, skb(1), 1400);  // the one before was freed without an event
+  poll(208);
+  enter(210, skb(4), 1500);
+  enter(215, skb(3), 1446);  // the one before was freed without an event
   poll(220);
-  enter(225, skb(1), 1346);
+  enter(225, skb(3), 1392);
   poll(230, "");
   softirq_exit(240);
-  ASSERT_EQ(finished().size(), 3U);
-  EXPECT_EQ(received_by_eth0(), 3U);
+  ASSERT_EQ(finished().size(), 4U);
+  EXPECT_EQ(received_by_eth0(), 4U);
 }
 
 TEST_F(Receive, gro_may_merge_what_tunnels_unpacked) {
