@@ -142,8 +142,13 @@ void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
   };
   std::size_t early = group;
   while (early > 0 && was_early(items_.at(early - 1))) --early;
-  if (early == group) [[likely]]
-    return;
+  if (early != group) [[unlikely]]
+    overtakes(early, group);
+}
+
+// Those from `group` on came behind those from `early` on, and are read before them.
+void ByteQueue::overtakes(std::size_t early, std::size_t group) {
+  const std::size_t size = items_.size();
   const std::uint64_t follows = items_.at(group).since + 1;
   for (std::size_t i = early; i < group; ++i) {
     early_ += items_.at(i).arrived;

@@ -31,6 +31,8 @@
 // A socket may hold bytes from before the capture. Until a copy names a packet, what copies take
 // may be those: who has not waited for that (track/unplaced_reads.h) guesses. All that is guessed
 // is marked as inferred.
+//
+// Hot paths call what is rare, and do not contain it: [[gnu::noinline]].
 #pragma once
 
 #include <algorithm>
@@ -101,7 +103,7 @@ class ByteQueue {
   std::uint64_t bytes() const { return unread_; }
   std::optional<std::uint64_t> bytes_from(const LiveLeg& leg) const;
   // As they came in. `announced`: what that tells of those that seemed to be early.
-  void restore_arrival(Announced announced);
+  [[gnu::noinline]] void restore_arrival(Announced announced);
 
   // What is known of the socket, whatever lies in it.
   struct Order {
@@ -113,19 +115,19 @@ class ByteQueue {
 
   void push(LiveLeg* leg, std::uint32_t bytes);
   // What opened the connection came before all that was pushed.
-  void push_first(LiveLeg& leg, std::uint32_t bytes);
+  [[gnu::noinline]] void push_first(LiveLeg& leg, std::uint32_t bytes);
   // From another queue, whose order says nothing of this one's.
   void push_unordered(const LegRef& leg, std::uint32_t bytes);
   void pop();
   // It was dropped.
-  void erase(const LiveLeg& leg);
+  [[gnu::noinline]] void erase(const LiveLeg& leg);
   // One that waits was thrown away to make room for those that came last, so many: the last in the
   // stream, as far as its order is known, unless an address that may have been another's since
   // names it. Returns it; null when none is known.
-  LiveLeg* prune(const LiveLeg* named, std::size_t newest);
+  [[gnu::noinline]] LiveLeg* prune(const LiveLeg* named, std::size_t newest);
   // Something was lost: as at the beginning, but for what is known of the socket.
-  void clear();
-  void begin_anew();  // for another socket
+  [[gnu::noinline]] void clear();
+  [[gnu::noinline]] void begin_anew();  // for another socket
 
   // sk_data_ready of the segment that came last, into which so many others had been coalesced.
   void announce(const LiveLeg& leg, std::size_t coalesced);
@@ -169,27 +171,28 @@ class ByteQueue {
   bool may_be_next(const QueuedBytes& queued) const;
   bool is_next(const QueuedBytes& queued) const;
   void sees_head(SkbAddr skb, bool is_packets);
-  bool is_anothers(SkbAddr skb, const QueuedBytes& named);
-  void begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read);
+  [[gnu::noinline]] bool is_anothers(SkbAddr skb, const QueuedBytes& named);
+  [[gnu::noinline]] void begins_at(const LiveLeg& leg, std::vector<LiveLeg*>& read);
   void settle();
+  [[gnu::noinline]] void overtakes(std::size_t early, std::size_t group);
   void still_wait(std::uint32_t gone);
   void wait_again();
   std::uint64_t take(std::uint64_t bytes, bool by_copy, std::vector<LiveLeg*>& read);
   void name(LiveLeg& leg, std::vector<LiveLeg*>& read);
-  void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);
+  [[gnu::noinline]] void bring_to_front(LiveLeg& leg, std::vector<LiveLeg*>& read);
   bool comes_before_its_overtaker(std::size_t at) const;
   bool overtaker_is_behind_front() const;
-  void sort_by_arrival();
+  [[gnu::noinline]] void sort_by_arrival();
   template <class Which>
   void behind_front_have_been_read(std::vector<LiveLeg*>& read, Which which);
-  void front_is_first(std::vector<LiveLeg*>& read);
+  [[gnu::noinline]] void front_is_first(std::vector<LiveLeg*>& read);
   std::uint64_t read_behind_front() const;
   bool nothing_is_early() const;
-  void has_been_read(std::size_t at, std::vector<LiveLeg*>& read);
+  [[gnu::noinline]] void has_been_read(std::size_t at, std::vector<LiveLeg*>& read);
   void withdraw(std::size_t at);
   void remember_gone(SkbAddr skb);
-  void remember_taken(const LiveLeg& leg, const QueuedBytes& bytes);
-  void return_taken(SkbAddr skb, std::vector<LiveLeg*>& read);
+  [[gnu::noinline]] void remember_taken(const LiveLeg& leg, const QueuedBytes& bytes);
+  [[gnu::noinline]] void return_taken(SkbAddr skb, std::vector<LiveLeg*>& read);
 
   Fifo<QueuedBytes> items_;
   std::uint64_t received_ = 0;

@@ -30,7 +30,7 @@ class Datagrams {
   // A part of the packet; null when that was given up.
   [[gnu::noinline]] void part_announced(Socket& socket, LiveLeg* packet, Nanoseconds time);
   // The task has read one of that length.
-  void read(Socket& socket, Task& task, Taking taking, std::uint32_t length);
+  [[gnu::noinline]] void read(Socket& socket, Task& task, Taking taking, std::uint32_t length);
 
  private:
   void takes(Task& task, const QueuedDatagram& datagram, const Taking& taking);

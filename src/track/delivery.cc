@@ -79,18 +79,8 @@ Socket& Delivery::new_datagram_socket(std::uint64_t key, Nanoseconds time) {
 void Delivery::received(const EventHeader& header, const Protocol::Probed& probed,
                         const TcpProbe& event) {
   Socket& socket = probed_socket(event);
-  if (socket.sport != event.sport || socket.dport != event.dport) {
-    const bool was_another = socket.sport != 0 || !socket.datagrams.empty();
-    if (was_another) queues_.begin_anew(socket);
-    socket.flow = track::flow_of(flows_, event);
-    socket.closed = socket.half_closed = false;
-    socket.device.reset();
-    socket.headers = Socket::kNoHeaders;
-    socket.sport = event.sport;
-    socket.dport = event.dport;
-    if (!openers_.empty()) [[unlikely]]
-      openers_.probed(socket, probed, sees_ready_);
-  }
+  if (socket.sport != event.sport || socket.dport != event.dport) [[unlikely]]
+    connects(socket, probed, event);
   Cpu& cpu = this->cpu(header.cpu);
   // What a task's backlog is answered with leaves in the task's name; of that the softirqs that
   // follow know nothing.
@@ -104,6 +94,19 @@ void Delivery::received(const EventHeader& header, const Protocol::Probed& probe
     return;
   }
   queue_segments(header, socket, probed);
+}
+
+// The first segment of a connection of that socket.
+void Delivery::connects(Socket& socket, const Protocol::Probed& probed, TcpProbe event) {
+  const bool was_another = socket.sport != 0 || !socket.datagrams.empty();
+  if (was_another) queues_.begin_anew(socket);
+  socket.flow = track::flow_of(flows_, event);
+  socket.closed = socket.half_closed = false;
+  socket.device.reset();
+  socket.headers = Socket::kNoHeaders;
+  socket.sport = event.sport;
+  socket.dport = event.dport;
+  if (!openers_.empty()) openers_.probed(socket, probed, sees_ready_);
 }
 
 void Delivery::received_unprobed(const EventHeader& header, SockAddr sk,

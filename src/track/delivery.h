@@ -177,6 +177,7 @@ class Delivery {
   [[gnu::noinline]] void forget_doings(Task& task);
   Socket& socket(std::uint64_t key) { return queues_.at(key); }
   Socket& probed_socket(const TcpProbe& event);
+  [[gnu::noinline]] void connects(Socket& socket, const Protocol::Probed& probed, TcpProbe event);
   [[gnu::noinline]] void has_address(std::uint64_t cookie, SockAddr sk);
   // Of datagrams, that an event of that time is about.
   Socket& socket(std::uint64_t key, Nanoseconds time) {
@@ -189,7 +190,8 @@ class Delivery {
     if (LiveLeg* leg = acked.get(); leg != nullptr) legs_.close(*leg, Outcome::acked);
     acked = LegRef();
   }
-  void commit(Task& task, std::uint64_t key);
+  // Several events' hot paths have this in common: it is compiled once, into one function.
+  [[gnu::noinline, gnu::flatten]] void commit(Task& task, std::uint64_t key);
   void forget_peeked(Task& task);
   [[gnu::noinline]] void leave(LiveLeg& leg);
   [[gnu::noinline]] void take_from_subflows(Task& task, std::uint64_t key);

@@ -59,7 +59,7 @@ class Flows {
   Flows& operator=(const Flows&) = delete;
 
   // Small numbers from 1 on; kNoFlow when there are too many.
-  FlowId id(const FlowKey& key);
+  [[gnu::noinline]] FlowId id(const FlowKey& key);
   const FlowKey& key(FlowId id) const { return keys_[id]; }
   // The same connection as its other end sees it: where both ends are on this machine.
   FlowId reversed(FlowId id);

@@ -62,8 +62,8 @@ bool sent_and_gone(const LiveLeg& leg) {
 
 // Null when nobody ever had it.
 LegTable::Entry* LegTable::look_up(SkbAddr address) {
-  Recent& recent = recent_[place(address)];
-  if (recent.address == address && recent.entry != nullptr) [[likely]]
+  const Recent& recent = recent_[place(address)];
+  if (recent.address == address) [[likely]]
     return recent.entry;
   return look_up_old(address);
 }

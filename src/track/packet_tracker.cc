@@ -454,11 +454,16 @@ bool PacketTracker::segment_dropped(EventHeader header, const KfreeSkb& event) {
 
 void PacketTracker::on(const EventHeader& header, const TcpProbe& event) {
   moves_on(header);
-  if (event.skbaddr) return delivery_.received(header, protocol_.probed(header, event), event);
-  TcpProbe named = event;
-  protocol_.complete(header, named);
+  if (!event.skbaddr) [[unlikely]]
+    return segment_probed(header, event);
+  delivery_.received(header, protocol_.probed(header, event), event);
+}
+
+// Before 6.12.
+void PacketTracker::segment_probed(EventHeader header, TcpProbe event) {
+  protocol_.complete(header, event);
   const auto since = delivery_.call_begun(header);
-  delivery_.received(header, protocol_.probed(header, named, since), named);
+  delivery_.received(header, protocol_.probed(header, event, since), event);
 }
 
 void PacketTracker::on(const EventHeader& header, const TcpRetransmitSkb& event) {

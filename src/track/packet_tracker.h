@@ -146,6 +146,7 @@ class PacketTracker {
   [[gnu::noinline]] void part_dropped(EventHeader header, const KfreeSkb& event);
   void drop(const EventHeader& header, LiveLeg& leg, const KfreeSkb& event);
   [[gnu::noinline]] void pruned(EventHeader header, const KfreeSkb& event);
+  [[gnu::noinline]] void segment_probed(EventHeader header, TcpProbe event);
   [[gnu::noinline]] LiveLeg* unprobed(EventHeader header, const SkDataReady& event);
   [[gnu::noinline]] bool is_acked(const LiveLeg& leg, const KfreeSkb& event);
   void acked(LiveLeg& leg, const KfreeSkb& event);

@@ -1,11 +1,12 @@
 // A value per CPU, made when that CPU is first asked for.
 //
-// Asked for at every event. A std::vector's size is a subtraction and a division, and what it does
-// when it grows would be compiled into every one of the functions that ask.
+// Asked for some times at every event: so the places of the first CPUs' values stand in the table
+// itself, and nothing is to be multiplied.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <vector>
+#include <deque>
 
 #include "skbtrail/units.h"
 
@@ -14,28 +15,41 @@ namespace skbtrail::track {
 template <class Value>
 class PerCpu {
  public:
-  // References to others end when a new one is made.
-  Value& operator[](CpuId cpu) {
-    if (cpu >= size_) [[unlikely]]
-      grow(cpu);
-    return values_[cpu];
-  }
-  // Null for a CPU that nobody has asked for.
-  const Value* find(CpuId cpu) const { return cpu < size_ ? &values_[cpu] : nullptr; }
+  PerCpu() = default;
+  PerCpu(const PerCpu&) = delete;
+  PerCpu& operator=(const PerCpu&) = delete;
 
+  // References stay valid.
+  Value& operator[](CpuId cpu) {
+    Value* const value = cpu < kFirst ? first_[cpu] : nullptr;
+    return value != nullptr ? *value : further(cpu);
+  }
+  // Null for a CPU that nobody has asked for, nor for one with a higher number.
+  const Value* find(CpuId cpu) const {
+    if (cpu < kFirst) [[likely]]
+      return first_[cpu];
+    return cpu < values_.size() ? &values_[cpu] : nullptr;
+  }
+
+  // In order of their numbers, from 0 to the highest one that was asked for.
   auto begin() { return values_.begin(); }
   auto end() { return values_.end(); }
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
 
  private:
-  [[gnu::noinline]] void grow(CpuId cpu) {
-    size_ = cpu + 1;
-    values_.resize(size_);
+  static constexpr CpuId kFirst = 128;
+
+  [[gnu::noinline]] Value& further(CpuId cpu) {
+    while (values_.size() <= cpu) {
+      Value& made = values_.emplace_back();
+      if (values_.size() <= kFirst) first_[values_.size() - 1] = &made;
+    }
+    return values_[cpu];
   }
 
-  std::vector<Value> values_;
-  std::uint32_t size_ = 0;
+  std::deque<Value> values_;
+  std::array<Value*, kFirst> first_{};  // null: not made yet
 };
 
 }  // namespace skbtrail::track

@@ -269,6 +269,20 @@ LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, 
   return leg;
 }
 
+// Before 6.12, when nothing has told the address.
+void Protocol::find_probed(const EventHeader& header, TcpProbe event,
+                           std::optional<Nanoseconds> since, Probed& probed) {
+  const FlowId flow = track::flow_of(flows_, event);
+  if (!in_task(header)) {
+    probed.leg = take_fitting(header.cpu, flow, event.data_len);
+  } else if (!since) {
+    probed.leg = take_polled(header, flow, event.data_len);
+  } else if (event.data_len == 0) {
+    probed.leg = take_backlogged(flow, of(flow).device, *since);
+  }
+  if (probed.leg == nullptr && in_task(header)) take_waiting(event, since, probed);
+}
+
 Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& event,
                                   std::optional<Nanoseconds> since) {
   Cpu& cpu = this->cpu(header.cpu);
@@ -283,15 +297,7 @@ Protocol::Probed Protocol::probed(const EventHeader& header, const TcpProbe& eve
         cpu.worked = std::max(cpu.worked, leg->birth);
     }
   } else {
-    const FlowId flow = track::flow_of(flows_, event);
-    if (!in_task(header)) {
-      probed.leg = take_fitting(header.cpu, flow, event.data_len);
-    } else if (!since) {
-      probed.leg = take_polled(header, flow, event.data_len);
-    } else if (event.data_len == 0) {
-      probed.leg = take_backlogged(flow, of(flow).device, *since);
-    }
-    if (probed.leg == nullptr && in_task(header)) take_waiting(event, since, probed);
+    find_probed(header, event, since, probed);
   }
   LiveLeg* leg = probed.leg;
   cpu.current[level(header)] = leg;

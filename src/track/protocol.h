@@ -192,6 +192,8 @@ class Protocol {
   FlowId flow_of(const LiveLeg& leg);
   bool may_be_of(const LiveLeg& leg, FlowId flow);
   LiveLeg* take_fitting(CpuId id, FlowId flow, std::uint32_t data_len);
+  [[gnu::noinline]] void find_probed(const EventHeader& header, TcpProbe event,
+                                     std::optional<Nanoseconds> since, Probed& probed);
   template <class Fits>
   LiveLeg* take_of_thread(const EventHeader& header, Fits fits);
   [[gnu::noinline]] LiveLeg* take_polled(const EventHeader& header, FlowId flow,

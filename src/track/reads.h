@@ -34,7 +34,7 @@ class Reads {
   void deliver_late(LiveLeg& leg, const EarlyRead& read);
   void deliver_late(LiveLeg& leg, const UnplacedRead& read, const Task& reader);
   // The task's call returns, with what it has read; 0: nobody will tell when it does.
-  void returned(Task& task, Nanoseconds time);
+  [[gnu::noinline, gnu::flatten]] void returned(Task& task, Nanoseconds time);
 
   // Events of reads name their sockets: nothing has to be remembered for that.
   void sockets_are_told() { sockets_told_ = true; }

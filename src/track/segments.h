@@ -58,11 +58,12 @@ class Segments {
       cut.device.reset();
   }
   // An skb that nobody queued comes to its driver: the packet it is a segment of, or null.
-  LiveLeg* take(const EventHeader& header, const Skb& skb);
+  [[gnu::noinline]] LiveLeg* take(const EventHeader& header, const Skb& skb);
 
   // A queue without room has let go of an skb that nobody queued: the flow of the packet that it is
   // a segment of, or nothing when it is none.
-  std::optional<FlowId> thrown_away(const EventHeader& header, const KfreeSkb& event);
+  [[gnu::noinline]] std::optional<FlowId> thrown_away(const EventHeader& header,
+                                                      const KfreeSkb& event);
   void on_loss(CpuId id);
 
  private:

@@ -52,14 +52,20 @@ class StageTimes {
   Nanoseconds operator[](Stage stage) const { return times_[static_cast<std::size_t>(stage)]; }
   bool has(Stage stage) const { return (reached_ >> static_cast<std::size_t>(stage) & 1) != 0; }
   void set(Stage stage, Nanoseconds time) {
+    if (time == 0) [[unlikely]]
+      return clear(stage);
     const auto number = static_cast<std::size_t>(stage);
     times_[number] = time;
-    reached_ = (reached_ & ~(1U << number)) | (time != 0 ? 1U : 0U) << number;
+    reached_ |= 1U << number;
   }
   void set_first(Stage stage, Nanoseconds time) {
     if (!has(stage)) set(stage, time);
   }
-  void clear(Stage stage) { set(stage, 0); }
+  void clear(Stage stage) {
+    const auto number = static_cast<std::size_t>(stage);
+    times_[number] = 0;
+    reached_ &= ~(1U << number);
+  }
   // By stage.
   const std::array<Nanoseconds, kStages>& times() const { return times_; }
   // Which it passed: bit N for stage N.

@@ -35,7 +35,7 @@ class Waiting {
     take(lists_[leg.rx.cpu], &leg);
   }
   // It has neither, and may be added again.
-  void forget(LiveLeg& leg);
+  [[gnu::noinline]] void forget(LiveLeg& leg);
 
   // What that CPU has received since it last put aside what waited. Some of them may have ended.
   const std::vector<LegRef>& on(CpuId id) { return lists_[id]; }
