@@ -47,12 +47,12 @@ class PacketWalk {
 
   // Every event, then the end of those packets that still live. `beside` sees the same events, on
   // either thread (stream/walk.h).
-  track::CaptureFacts run(stream::Dispatcher* beside = nullptr) {
+  track::CaptureFacts run(stream::Dispatcher* beside = nullptr, stream::Behind* behind = nullptr) {
     track::CaptureFacts facts = start_facts(trace_);
     if (beside == nullptr) {
       run_events(trace_, {&events_}, facts);
     } else {
-      run_events(trace_, {&events_, beside}, facts);
+      run_events(trace_, {&events_, beside}, facts, behind);
     }
     tracker_.finish();
     facts.further_flows = names_.flows.refused();

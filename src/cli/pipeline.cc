@@ -209,10 +209,10 @@ track::CaptureFacts start_facts(const stream::Trace& trace) {
 }
 
 void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispatcher*> dispatchers,
-                track::CaptureFacts& facts) {
+                track::CaptureFacts& facts, stream::Behind* behind) {
   track::LossTracker loss(facts);
   (*dispatchers.begin())->subscribe_loss(loss);
-  const stream::Census census = stream::walk(trace, dispatchers);
+  const stream::Census census = stream::walk(trace, dispatchers, behind);
   facts.first = census.first;
   facts.last = census.last;
   add_page_damage(trace, census.damage, facts);

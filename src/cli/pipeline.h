@@ -18,7 +18,7 @@ track::CaptureFacts start_facts(const stream::Trace& trace);
 // Walks all events of the trace through every dispatcher (stream/walk.h; the one that costs most
 // comes first), and completes the facts.
 void run_events(const stream::Trace& trace, std::initializer_list<stream::Dispatcher*> dispatchers,
-                track::CaptureFacts& facts);
+                track::CaptureFacts& facts, stream::Behind* behind = nullptr);
 
 // Which of its events a PacketTracker can count on.
 track::PacketEvents packet_events(const stream::EventCatalog& catalog);

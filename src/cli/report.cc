@@ -8,6 +8,7 @@
 #include "cli/run_verb.h"
 #include "cli/sched_walk.h"
 #include "cli/verb.h"
+#include "track/ended_legs.h"
 #include "track/leg_stats.h"
 
 namespace skbtrail::cli {
@@ -34,14 +35,15 @@ Result<int> run_report(const Input& input) {
   PacketWalk walk(*trace, none);
   track::LegStats legs;
   track::PollStats polls;
-  walk.also_tell<track::LegSink>(legs);
+  track::EndedLegs ended(legs);
+  walk.also_tell<track::LegSink>(ended);
   std::optional<SchedWalk> tasks;
   if (trace->catalog().find(SchedSwitch::name) != nullptr) tasks.emplace(*trace, input, nullptr);
   // What needs no packets goes beside them.
   stream::Dispatcher no_tasks(trace->catalog());
   stream::Dispatcher& beside = tasks ? tasks->events() : no_tasks;
   polls.subscribe(beside);
-  track::CaptureFacts facts = walk.run(&beside);
+  track::CaptureFacts facts = walk.run(&beside, &ended);
   // From here on nothing but results.
 
   std::optional<report::SchedReport> scheduling;

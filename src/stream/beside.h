@@ -1,4 +1,5 @@
-// What is left to do of each batch beside the first dispatcher: hand it to the others.
+// What is left to do of each batch beside the first dispatcher: hand it to the others; and behind
+// it: what that has left to be done (stream/behind.h).
 //
 // In order, a batch at a time, by either thread: by the one that reads, right after it has filled
 // it, or by the one that has the first dispatcher, right after that has had it. Which of them has
@@ -12,6 +13,7 @@
 #include <span>
 
 #include "base/batch_queue.h"
+#include "stream/behind.h"
 #include "stream/dispatcher.h"
 #include "stream/event_batch.h"
 
@@ -19,9 +21,10 @@ namespace skbtrail::stream {
 
 class Beside {
  public:
-  // Both must outlive it.
-  Beside(const BatchQueue<EventBatch>& queue, std::span<Dispatcher* const> dispatchers)
-      : queue_(queue), dispatchers_(dispatchers) {}
+  // All must outlive it. `behind`: null when the first dispatcher leaves nothing.
+  Beside(const BatchQueue<EventBatch>& queue, std::span<Dispatcher* const> dispatchers,
+         Behind* behind)
+      : queue_(queue), dispatchers_(dispatchers), behind_(behind) {}
 
   // The thread that reads. To be called before BatchQueue::next_empty(): a batch is given out again
   // only when it is done with here, too.
@@ -30,6 +33,11 @@ class Beside {
       const std::lock_guard lock(at_work_);
       pass();
     }
+  }
+  // Behind that. What was left of the batch that had this one's place is done with here.
+  void has_room() {
+    const std::size_t number = filled_.load(std::memory_order_relaxed);
+    if (number >= queue_.batches()) finish_until(number - queue_.batches() + 1);
   }
   // After BatchQueue::filled().
   void filled() {
@@ -42,11 +50,24 @@ class Beside {
     }
   }
 
-  // The thread that has the first dispatcher. Before BatchQueue::emptied().
+  // The thread that has the first dispatcher. Before that has a batch.
+  void begins() {
+    if (behind_ != nullptr) behind_->begin(place(passed_));
+  }
+  // Before BatchQueue::emptied().
   void passed() {
     ++passed_;
+    if (with_first_) finish_until(passed_);
     while (with_first_ && done_.load(std::memory_order_relaxed) < passed_ && do_one()) {
     }
+  }
+
+  // Once no other thread is left.
+  void finish() {
+    while (do_one()) {
+    }
+    finish_until(passed_);
+    if (behind_ != nullptr) behind_->end();
   }
 
   // Any thread. The oldest batch that waits; false when there is none, or another thread is at it.
@@ -60,6 +81,13 @@ class Beside {
   std::size_t waiting() const {
     return filled_.load(std::memory_order_acquire) - done_.load(std::memory_order_acquire);
   }
+  std::size_t place(std::size_t number) const { return number % queue_.batches(); }
+  // What the first dispatcher has left of so many batches.
+  void finish_until(std::size_t number) {
+    if (behind_ == nullptr) return;
+    const std::lock_guard lock(finishes_);
+    for (; finished_ < number; ++finished_) behind_->finish(place(finished_));
+  }
   // By who holds at_work_.
   bool pass() {
     if (waiting() == 0) return false;
@@ -71,11 +99,14 @@ class Beside {
 
   const BatchQueue<EventBatch>& queue_;
   std::span<Dispatcher* const> dispatchers_;
+  Behind* behind_;
   std::atomic<std::size_t> filled_ = 0;
   std::atomic<bool> with_first_ = false;  // the work is: who reads says so
   std::size_t passed_ = 0;                // of the thread that has the first dispatcher
   std::mutex at_work_;
   std::atomic<std::size_t> done_ = 0;  // changed by who holds at_work_
+  std::mutex finishes_;
+  std::size_t finished_ = 0;  // of what was left; of who holds finishes_
 };
 
 }  // namespace skbtrail::stream

@@ -14,7 +14,7 @@ namespace {
 using Dispatchers = std::span<Dispatcher* const>;
 using EventQueue = BatchQueue<EventBatch>;
 
-constexpr std::size_t kBatches = 32;
+constexpr std::size_t kBatches = Behind::kMostPlaces;
 
 Merge events_for(const Trace& trace, Dispatchers dispatchers) {
   Merge merge = trace.events(false);
@@ -54,6 +54,7 @@ End read_ahead(const Trace& trace, Dispatchers dispatchers, EventQueue& queue, B
     beside.make_room();
     EventBatch* batch = queue.next_empty();
     if (batch == nullptr) break;
+    beside.has_room();
     more = merge.fill(*batch);
     queue.filled();
     beside.filled();
@@ -79,21 +80,21 @@ void take_events(EventQueue& queue, Dispatcher& dispatcher, Beside& beside) {
     ~Leave() { queue.abandon(); }
   } leave{queue};  // also when an analysis throws: the reader must not wait for ever
   while (const EventBatch* batch = queue.next_filled()) {
+    beside.begins();
     batch->pass_to(dispatcher);
     beside.passed();
     queue.emptied();
   }
 }
 
-End read(const Trace& trace, Dispatchers dispatchers) {
+End read(const Trace& trace, Dispatchers dispatchers, Behind* behind) {
   EventQueue queue(kBatches, trace.events_last());
-  Beside beside(queue, dispatchers.subspan(1));
+  Beside beside(queue, dispatchers.subspan(1), behind);
   const auto ahead = [&] { return read_ahead(trace, dispatchers, queue, beside); };
   if (auto reading = start_helper(ahead)) {
     take_events(queue, *dispatchers.front(), beside);
     End end = reading->get();
-    while (beside.do_one()) {
-    }
+    beside.finish();
     return end;
   }
   return read_alone(trace, dispatchers);
@@ -101,8 +102,8 @@ End read(const Trace& trace, Dispatchers dispatchers) {
 
 }  // namespace
 
-Census walk(const Trace& trace, Dispatchers dispatchers) {
-  End end = read(trace, dispatchers);
+Census walk(const Trace& trace, Dispatchers dispatchers, Behind* behind) {
+  End end = read(trace, dispatchers, behind);
   for (const LossWindow& window : end.lost) {
     for (const Dispatcher* dispatcher : dispatchers) dispatcher->dispatch_loss(window);
   }

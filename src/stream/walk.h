@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "skbtrail/loss.h"
+#include "stream/behind.h"
 #include "stream/dispatcher.h"
 #include "stream/trace.h"
 
@@ -25,8 +26,9 @@ struct Census {
 };
 
 // Dispatches all events of the trace, and the gaps before them; at last those that no event of
-// their CPU follows, each up to the end of the capture. At least one dispatcher.
-Census walk(const Trace& trace, std::span<Dispatcher* const> dispatchers);
+// their CPU follows, each up to the end of the capture. At least one dispatcher. `behind`: what the
+// first one leaves to be done later, by either thread; null: nothing.
+Census walk(const Trace& trace, std::span<Dispatcher* const> dispatchers, Behind* behind = nullptr);
 inline Census walk(const Trace& trace, Dispatcher& dispatcher) {
   Dispatcher* const one[] = {&dispatcher};
   return walk(trace, one);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "track/packet.h"
+#include "track/ended_leg.h"
 
 namespace skbtrail::track {
 
@@ -21,7 +21,7 @@ struct CpuWay {
 class CpuWays {
  public:
   // A received leg that reached the stack.
-  void add(const Leg& leg) {
+  void add(const EndedLeg& leg) {
     const bool read = leg.outcome == Outcome::delivered;
     const Key key{leg.cpu, leg.stack_cpu, read ? leg.reader_cpu + 1 : 0};
     const std::uint64_t packed = key.packed();

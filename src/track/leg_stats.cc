@@ -2,7 +2,7 @@
 
 namespace skbtrail::track {
 
-void DirectionStats::add(const Leg& leg) {
+void DirectionStats::add(const EndedLeg& leg) {
   ++births;
   ++outcomes[static_cast<std::size_t>(leg.outcome)];
   if (leg.outcome == Outcome::unknown) ++causes[static_cast<std::size_t>(leg.cause)];
@@ -14,7 +14,7 @@ void DirectionStats::add(const Leg& leg) {
   }
 }
 
-void LegStats::leg_ended(const Leg& leg) {
+void LegStats::add(const EndedLeg& leg) {
   offloads_.add(leg);
   if (leg.direction == LegDirection::tx) return tx_.add(leg);
   rx_.add(leg);

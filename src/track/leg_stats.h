@@ -24,7 +24,7 @@ struct DropKey {
 
 // Of one direction. Outcomes add up to births, causes to those that are unknown.
 struct DirectionStats {
-  void add(const Leg& leg);
+  void add(const EndedLeg& leg);
 
   std::uint64_t births = 0;
   std::array<std::uint64_t, kOutcomeNames.size()> outcomes{};     // by Outcome
@@ -36,7 +36,8 @@ struct DirectionStats {
 
 class LegStats final : public LegSink {
  public:
-  void leg_ended(const Leg& leg) override;
+  void leg_ended(const Leg& leg) override { add(leg); }
+  void add(const EndedLeg& leg);
 
   const DirectionStats& rx() const { return rx_; }
   const DirectionStats& tx() const { return tx_; }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "track/packet.h"
+#include "track/ended_leg.h"
 
 namespace skbtrail::track {
 
@@ -18,7 +18,7 @@ struct OffloadCounts {
 
 class Offloads {
  public:
-  void add(const Leg& leg) {
+  void add(const EndedLeg& leg) {
     const auto device = static_cast<std::size_t>(leg.device);
     if (device >= devices_.size()) devices_.resize(device + 1);
     OffloadCounts& counts = devices_[device];

@@ -10,13 +10,12 @@ namespace {
 // all by number. A stage that was reached before the one it follows counts as not reached:
 // visit.backwards(stage).
 template <class Visit>
-void each_interval_behind(const Leg& leg, unsigned before, Visit& visit) {
-  const auto& times = leg.stages.times();
-  Nanoseconds time = times[before];
-  std::uint32_t stages = leg.own_stages() & ~1U << before;
+void each_interval_behind(const EndedLeg& leg, unsigned before, Visit& visit) {
+  Nanoseconds time = leg.stages.at(before);
+  std::uint32_t stages = leg.stages.reached() & ~1U << before;
   for (; stages != 0; stages &= stages - 1) {
     const auto stage = static_cast<unsigned>(std::countr_zero(stages));
-    const Nanoseconds reached = times[stage];
+    const Nanoseconds reached = leg.stages.at(stage);
     if (reached < time) {
       visit.backwards(stage);
       continue;
@@ -28,8 +27,8 @@ void each_interval_behind(const Leg& leg, unsigned before, Visit& visit) {
 }
 
 template <class Visit>
-void each_interval(const Leg& leg, Visit& visit) {
-  const std::uint32_t stages = leg.own_stages();
+void each_interval(const EndedLeg& leg, Visit& visit) {
+  const std::uint32_t stages = leg.stages.reached();
   if (stages == 0) return;
   each_interval_behind(leg, static_cast<unsigned>(std::countr_zero(stages)), visit);
 }
@@ -52,8 +51,8 @@ Histogram& IntervalTable::durations(unsigned from, unsigned to) {
   return intervals_.back()->durations;
 }
 
-void IntervalTable::learn(const Leg& leg) {
-  const std::uint32_t stages = leg.own_stages();
+void IntervalTable::learn(const EndedLeg& leg) {
+  const std::uint32_t stages = leg.stages.reached();
   std::uint8_t& place = places_[IntervalTable::place(stages)];
   for (std::size_t i = 0; i < ways_.size(); ++i) {
     if (ways_[i].reached != stages) continue;
@@ -79,36 +78,35 @@ void IntervalTable::learn(const Leg& leg) {
   ways_.push_back(learn.way);
 }
 
-void StageStats::add(const Leg& leg) {
+void StageStats::add(const EndedLeg& leg) {
   const auto device = static_cast<std::size_t>(leg.device);
   if (device >= devices_.size()) [[unlikely]]
     devices_.resize(device + 1);
   IntervalTable& table = devices_[device];
-  const IntervalTable::Way* way = table.way(leg.own_stages());
+  const IntervalTable::Way* way = table.way(leg.stages.reached());
   if (way == nullptr) [[unlikely]]
     return add_new_way(leg, table);
-  const auto& times = leg.stages.times();
-  const Nanoseconds began = times[way->at[0]];
+  const Nanoseconds began = leg.stages.at(way->at[0]);
   Nanoseconds time = began;
   for (unsigned i = 1; i < way->stages; ++i) {
-    const Nanoseconds reached = times[way->at[i]];
+    const Nanoseconds reached = leg.stages.at(way->at[i]);
     if (reached < time) [[unlikely]]
       return add_stage_by_stage(leg, table, way->at[i - 1], time - began);
     way->to[i]->add(reached - time);
     time = reached;
   }
-  check_slow(leg, times[way->at[way->last_own]] - began);
+  check_slow(leg, leg.stages.at(way->at[way->last_own]) - began);
 }
 
-void StageStats::add_new_way(const Leg& leg, IntervalTable& table) {
-  const std::uint32_t stages = leg.own_stages();
+void StageStats::add_new_way(const EndedLeg& leg, IntervalTable& table) {
+  const std::uint32_t stages = leg.stages.reached();
   if (stages == 0) return;
   const std::uint64_t backwards = backwards_ + completed_early_;
   add_stage_by_stage(leg, table, static_cast<unsigned>(std::countr_zero(stages)), 0);
   if (backwards_ + completed_early_ == backwards) table.learn(leg);
 }
 
-void StageStats::add_stage_by_stage(const Leg& leg, IntervalTable& table, unsigned before,
+void StageStats::add_stage_by_stage(const EndedLeg& leg, IntervalTable& table, unsigned before,
                                     Nanoseconds duration) {
   struct Add {
     IntervalTable& table;
@@ -126,7 +124,7 @@ void StageStats::add_stage_by_stage(const Leg& leg, IntervalTable& table, unsign
   check_slow(leg, add.duration);
 }
 
-void StageStats::keep(const Leg& leg, Nanoseconds duration) {
+void StageStats::keep(const EndedLeg& leg, Nanoseconds duration) {
   SlowLeg slow;
   slow.duration = duration;
   slow.packet = leg.id;
@@ -137,7 +135,7 @@ void StageStats::keep(const Leg& leg, Nanoseconds duration) {
   slow.pid = leg.pid;
   slow.outcome = leg.outcome;
   struct Longest {
-    const Leg& leg;
+    const EndedLeg& leg;
     SlowLeg& slow;
 
     void interval(unsigned from, unsigned to, Nanoseconds its_duration) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/histogram.h"
-#include "track/packet.h"
+#include "track/ended_leg.h"
 
 namespace skbtrail::track {
 
@@ -24,17 +24,13 @@ struct Interval {
 // Of the legs of one device and direction.
 class IntervalTable {
  public:
-  static constexpr std::size_t kMostStages = 12;  // of a direction: irq to ret
-  static_assert(static_cast<std::size_t>(Stage::ret) - static_cast<std::size_t>(Stage::irq) + 1 ==
-                kMostStages);
-
   // Legs that reached the same stages, each after the one before: the same intervals.
   struct Way {
-    std::uint32_t reached = 0;  // Leg::own_stages()
+    std::uint32_t reached = 0;  // OwnStages::reached()
     std::uint8_t stages = 0;    // how many
     std::uint8_t last_own = 0;  // of them: who comes behind it is no part of the leg's own time
-    std::array<std::uint8_t, kMostStages> at{};  // each, by number
-    std::array<Histogram*, kMostStages> to{};    // from the one before; none at the first
+    std::array<std::uint8_t, OwnStages::kMost> at{};  // each, by number
+    std::array<Histogram*, OwnStages::kMost> to{};    // from the one before; none at the first
   };
 
   IntervalTable() { places_.fill(kNone); }
@@ -44,7 +40,7 @@ class IntervalTable {
     return at != kNone && ways_[at].reached == reached ? &ways_[at] : nullptr;
   }
   // A leg came whose every stage was after the one before.
-  void learn(const Leg& leg);
+  void learn(const EndedLeg& leg);
   // Stages by number.
   Histogram& durations(unsigned from, unsigned to);
 
@@ -84,7 +80,7 @@ class StageStats {
   static constexpr std::size_t kSlowest = 10;
 
   // A leg that did not live in a gap.
-  void add(const Leg& leg);
+  void add(const EndedLeg& leg);
 
   // By DeviceId.
   const std::vector<IntervalTable>& devices() const { return devices_; }
@@ -96,17 +92,17 @@ class StageStats {
   std::uint64_t completed_early() const { return completed_early_; }
 
  private:
-  [[gnu::noinline]] void add_new_way(const Leg& leg, IntervalTable& table);
+  [[gnu::noinline]] void add_new_way(const EndedLeg& leg, IntervalTable& table);
   // What lies behind a stage that is `duration` behind its first, for legs of no known way and for
   // those that were somewhere before they were where they came from.
-  [[gnu::noinline]] void add_stage_by_stage(const Leg& leg, IntervalTable& table, unsigned before,
-                                            Nanoseconds duration);
-  void check_slow(const Leg& leg, Nanoseconds duration) {
+  [[gnu::noinline]] void add_stage_by_stage(const EndedLeg& leg, IntervalTable& table,
+                                            unsigned before, Nanoseconds duration);
+  void check_slow(const EndedLeg& leg, Nanoseconds duration) {
     const bool slow = slowest_.size() < kSlowest || duration > slowest_.back().duration;
     if (slow && duration > 0) [[unlikely]]
       keep(leg, duration);
   }
-  [[gnu::noinline]] void keep(const Leg& leg, Nanoseconds duration);
+  [[gnu::noinline]] void keep(const EndedLeg& leg, Nanoseconds duration);
 
   std::vector<IntervalTable> devices_;
   std::vector<SlowLeg> slowest_;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "track/packet.h"
+#include "track/ended_leg.h"
 
 namespace skbtrail::track {
 
@@ -20,7 +20,7 @@ struct WakeupCounts {
 class Wakeups {
  public:
   // A delivered leg, in the order in which they are delivered to a task.
-  void add(const Leg& leg) {
+  void add(const EndedLeg& leg) {
     ++counts_.delivered;
     if (!leg.stages.has(Stage::wake)) return;
     const Nanoseconds wake = leg.stages[Stage::wake];
