@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cli/packet_walk.h"
@@ -79,6 +80,47 @@ TEST(EndedLegs, either_thread_makes_the_statistics_that_one_makes_at_once) {
 
   EXPECT_THAT(at_once.rx().births, Gt(1000U));
   EXPECT_EQ(figures(later), figures(at_once));
+}
+
+TEST(EndedLeg, has_what_its_leg_had) {
+  track::Leg leg;
+  leg.id = 1;
+  leg.skbaddr = SkbAddr{2};
+  leg.location = 3;
+  leg.reason = 4;
+  leg.len = 5;
+  leg.segments = 6;
+  leg.pid = 7;
+  leg.cpu = 8;
+  leg.stack_cpu = 9;
+  leg.reader_cpu = 10;
+  leg.device = track::DeviceId{11};
+  leg.outcome = track::Outcome::unknown;
+  leg.cause = track::UnknownCause::gap;
+  leg.crossed_loss = true;
+  for (std::size_t i = 0; i < track::kStages; ++i) {
+    leg.stages.set(static_cast<track::Stage>(i), 100 + i);
+  }
+  for (const auto direction : {track::LegDirection::tx, track::LegDirection::rx}) {
+    leg.direction = direction;
+    const track::EndedLeg ended = leg;
+    EXPECT_EQ(std::tuple(ended.id, ended.skbaddr, ended.location, ended.reason, ended.len),
+              std::tuple(leg.id, leg.skbaddr, leg.location, leg.reason, leg.len));
+    EXPECT_EQ(std::tuple(ended.segments, ended.pid, ended.cpu, ended.stack_cpu, ended.reader_cpu),
+              std::tuple(leg.segments, leg.pid, leg.cpu, leg.stack_cpu, leg.reader_cpu));
+    EXPECT_EQ(std::tuple(ended.device, ended.direction, ended.outcome, ended.cause),
+              std::tuple(leg.device, leg.direction, leg.outcome, leg.cause));
+    EXPECT_TRUE(ended.crossed_loss);
+    EXPECT_EQ(ended.stages.reached(), leg.own_stages());
+    std::size_t own = 0;
+    for (std::size_t i = 0; i < track::kStages; ++i) {
+      const auto stage = static_cast<track::Stage>(i);
+      if (!ended.stages.has(stage)) continue;
+      EXPECT_EQ(ended.stages[stage], leg.stages[stage]) << track::name(stage);
+      ++own;
+    }
+    EXPECT_EQ(own, direction == track::LegDirection::tx ? 7U : 12U);
+  }
 }
 
 track::Leg leg(std::uint64_t id) {
