@@ -65,7 +65,6 @@ void IntervalTable::learn(const EndedLeg& leg) {
     Way way;
 
     void interval(unsigned from, unsigned to, Nanoseconds) {
-      if (way.stages == 0) way.at[way.stages++] = static_cast<std::uint8_t>(from);
       if (is_its_own(to)) way.last_own = way.stages;
       way.to[way.stages] = &table.durations(from, to);
       way.at[way.stages++] = static_cast<std::uint8_t>(to);
@@ -73,6 +72,8 @@ void IntervalTable::learn(const EndedLeg& leg) {
     void backwards(unsigned) {}
   } learn{*this, {}};
   learn.way.reached = stages;
+  learn.way.stages = 1;
+  learn.way.at[0] = static_cast<std::uint8_t>(std::countr_zero(stages));
   each_interval(leg, learn);
   place = static_cast<std::uint8_t>(ways_.size());
   ways_.push_back(learn.way);

@@ -65,6 +65,22 @@ TEST(LegStats, intervals_lie_between_the_stages_a_leg_has) {
   EXPECT_EQ(slow.longest, 370U);
 }
 
+// The second one comes by a way that is known.
+TEST(LegStats, a_single_moment_is_no_way_however_often_it_comes) {
+  track::LegStats stats;
+  for (const Stage only : {Stage::stack, Stage::stack, Stage::irq, Stage::irq, Stage::ret}) {
+    stats.leg_ended(leg(LegDirection::rx, Outcome::consumed, {{only, 200}}));
+  }
+  for (const Stage only : {Stage::xmit, Stage::xmit}) {
+    stats.leg_ended(leg(LegDirection::tx, Outcome::transmitted, {{only, 200}}));
+  }
+  for (const track::DirectionStats* direction : {&stats.rx(), &stats.tx()}) {
+    EXPECT_TRUE(direction->stages.devices().at(1).intervals().empty());
+    EXPECT_TRUE(direction->stages.slowest().empty());
+    EXPECT_EQ(direction->stages.backwards(), 0U);
+  }
+}
+
 TEST(LegStats, the_slowest_sent_are_those_the_driver_took_last) {
   track::LegStats stats;
   stats.leg_ended(leg(LegDirection::tx, Outcome::transmitted,
