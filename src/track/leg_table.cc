@@ -62,8 +62,8 @@ bool sent_and_gone(const LiveLeg& leg) {
 
 // Null when nobody ever had it.
 LegTable::Entry* LegTable::look_up(SkbAddr address) {
-  const Recent& recent = recent_[place(address)];
-  if (recent.address == address) [[likely]]
+  Recent& recent = recent_[place(address)];
+  if (recent.address == address && recent.entry != nullptr) [[likely]]
     return recent.entry;
   return look_up_old(address);
 }

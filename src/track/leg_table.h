@@ -224,7 +224,7 @@ class LegTable {
   boost::unordered_flat_map<SkbAddr, Entry> addresses_;
   // Of the addresses that were asked for last: each is asked for ten times in a packet's life.
   struct Recent {
-    SkbAddr address{};  // 0, which no skb has: none
+    SkbAddr address{};
     Entry* entry = nullptr;
   };
   static constexpr std::size_t kRecent = 64;
