@@ -22,11 +22,15 @@ class EndedLegs final : public LegSink, public stream::Behind {
   void begin(std::size_t place) override { now_ = &places_[place]; }
   void end() override { now_ = nullptr; }
   void finish(std::size_t place) override {
-    for (const EndedLeg& leg : places_[place]) stats_.add(leg);
-    places_[place].clear();
+    std::vector<EndedLeg>& legs = places_[place];
+    for (const EndedLeg& leg : legs) stats_.add(leg);
+    legs.clear();
+    if (legs.capacity() > kUsual) legs.shrink_to_fit();  // a lost event may end very many at once
   }
 
  private:
+  static constexpr std::size_t kUsual = 4096;
+
   LegStats& stats_;
   std::array<std::vector<EndedLeg>, kMostPlaces> places_;
   std::vector<EndedLeg>* now_ = nullptr;
