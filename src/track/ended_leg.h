@@ -18,9 +18,7 @@ class OwnStages {
   static_assert(static_cast<std::size_t>(Stage::ret) - static_cast<std::size_t>(Stage::irq) + 1 ==
                 kMost);
 
-  explicit OwnStages(const Leg& leg)
-      : reached_(leg.own_stages()),
-        first_(leg.direction == LegDirection::tx ? Stage::send : Stage::irq) {
+  explicit OwnStages(const Leg& leg) : reached_(leg.own_stages()), first_(leg.first_stage()) {
     std::memcpy(times_.data(), &leg.stages.times()[number(first_)], sizeof times_);
   }
 

@@ -79,12 +79,14 @@ struct Leg {
 
   const Leg* next = nullptr;  // the way it took after this one
 
+  // Of its direction.
+  Stage first_stage() const { return direction == LegDirection::tx ? Stage::send : Stage::irq; }
   // The stages of its direction that it passed: bit N for stage N. What a received leg has of its
   // sending, and `blocked`, are none.
   std::uint32_t own_stages() const {
-    const bool sent = direction == LegDirection::tx;
-    const auto first = static_cast<unsigned>(sent ? Stage::send : Stage::irq);
-    const auto last = static_cast<unsigned>(sent ? Stage::complete : Stage::ret);
+    const auto first = static_cast<unsigned>(first_stage());
+    const auto last =
+        static_cast<unsigned>(direction == LegDirection::tx ? Stage::complete : Stage::ret);
     return stages.reached() & ((2U << last) - (1U << first));
   }
 };
