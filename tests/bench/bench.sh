@@ -8,8 +8,8 @@
 # load between two network namespaces. It is kept in ${XDG_CACHE_HOME:-~/.cache}/skbtrail-bench, for its
 # owner only, for the next time.
 #
-# Every figure is the best of some runs with the file in the page cache, and rows take turns: on a machine
-# that does other things too, compare ratios, and CPU seconds rather than seconds.
+# Every figure but growth's is the best of some runs with the file in the page cache, and rows take turns:
+# on a machine that does other things too, compare ratios, and CPU seconds rather than seconds.
 set -euo pipefail
 
 readonly runs=${SKBTRAIL_BENCH_RUNS:-5} least_events=5000000
@@ -93,6 +93,7 @@ measure() {
   note "$row" $times "$kib"
 }
 
+mean() { awk '{ for (i = 1; i <= NF; i++) sum += $i; printf "%.4f", sum / NF }' <<<"$1"; }
 ratio() { awk "BEGIN { printf \"%.1f\", ($1) / ($2) }"; }
 
 # --- the table --------------------------------------------------------------------------------------
@@ -166,24 +167,36 @@ print_beside() {
     "$(ratio "${best_cpu[$row]}" "$base")" "$(awk "BEGIN { print ${peak_kib[$row]} / 1024 }")"
 }
 
+# Sizes take turns, and each is read until it has had about as many events as the others; their means
+# are compared. Of the best runs, the short ones would be those that the machine's other work spared.
 growth() {
-  local times verb row events base file
+  local verb times row run file kib cpu
+  local -A runs_of=([1]=10 [3]=3 [10]=1) events
+  for times in 1 3 10; do
+    file=$scratch/$times.dat
+    "$folder/bench_repeat" "$capture" "$file" "$times"
+    read_anew "$file"
+    events[$times]=$(walks pages "$file")
+  done
   printf '\n%-34s %12s %8s %8s %8s\n' 'growth' events seconds 'time x' 'anon MiB'
   for verb in report packets netdev-times; do
+    local -A spent=()
+    for _ in 1 2 3; do
+      for times in 1 3 10; do
+        for ((run = 0; run < runs_of[$times]; run++)); do
+          cpu=$("$folder/bench_measure" "$skbtrail" "$verb" -i "$scratch/$times.dat" 2>/dev/null | cut -d' ' -f2)
+          spent[$times]+="$cpu "
+        done
+      done
+    done
     for times in 1 3 10; do
-      file=$scratch/$times.dat
-      if [[ ! -e $file ]]; then
-        "$folder/bench_repeat" "$capture" "$file" "$times"
-        read_anew "$file"
-      fi
       row="$verb, ${times}x"
-      events=$(walks pages "$file")
-      for _ in 1 2 3; do measure "$row" "$skbtrail" "$verb" -i "$file"; done
-      ((times > 1)) || base=${best_cpu[$row]}
-      print_beside "$row" "$events" "$base"
+      kib=$("$folder/bench_measure" --memory "$skbtrail" "$verb" -i "$scratch/$times.dat" 2>/dev/null)
+      note "$row" 0 "$(mean "${spent[$times]}")" "$kib"
+      print_beside "$row" "${events[$times]}" "$(mean "${spent[1]}")"
     done
   done
-  printf '(seconds of CPU: other work on the machine does not count)\n'
+  printf '(seconds of CPU, of the mean run: other work on the machine does not count)\n'
 }
 
 # The same events as of a machine with more CPUs.
