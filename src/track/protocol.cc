@@ -523,6 +523,10 @@ Nanoseconds Protocol::syn_sent(const EventHeader& header, const InetSockSetState
 LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetState& event,
                                  const Connected& connection, std::optional<Nanoseconds> since) {
   Cpu& cpu = this->cpu(header.cpu);
+  // The listener is announced behind that (tcp_child_process(), net/ipv4/tcp_minisocks.c): it is
+  // not ready for what had the last tcp_probe.
+  if (event.oldstate == kTcpSynRecv && event.newstate == kTcpEstablished)
+    cpu.current[level(header)] = LegRef();
   const bool is_reset = std::exchange(cpu.reset, SockAddr{}) == event.skaddr;
   const Nanoseconds asked = syn_sent(header, event);
   if (in_task(header) && !is_reset && !comes_of_a_segment(event)) return nullptr;

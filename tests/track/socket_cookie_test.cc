@@ -217,6 +217,24 @@ TEST_F(SocketsByCalls, keep_the_address_that_they_were_told_by_first) {
   EXPECT_EQ(time(leg(2), Stage::copy), 510U);
 }
 
+// Its segment was received with those of others, and has no tcp_probe.
+TEST_F(SocketsByCalls, are_not_taken_for_a_listener_that_a_new_connection_makes_ready) {
+  arrive_by_cookie(100, skb(1), 5);
+  InetSockSetState event;
+  event.skaddr = SockAddr{0xffff888200001000};
+  event.protocol = kTcp;
+  event.oldstate = 3;  // TCP_SYN_RECV
+  event.newstate = 1;  // TCP_ESTABLISHED
+  tracker.on(at(102), event);
+  SkDataReady listener = ready(kTcp);
+  listener.skaddr = kOther;
+  tracker.on(at(103), listener);
+  DeliveryScript::read(400, skb(1), 100);
+  tracker.finish();
+  EXPECT_FALSE(leg(1).stages.has(Stage::ready));
+  EXPECT_EQ(leg(1).outcome, Outcome::delivered);
+}
+
 // Of two connections at once. skb(1) is coalesced with skb(9) of the first; then its address is
 // that of an skb of the second one, with which skb(4) is coalesced.
 struct CoalescedByCookie : SocketsByCookie {
