@@ -412,6 +412,12 @@ std::uint64_t ByteQueue::bytes_arrived_before(const LiveLeg& leg) const {
   return bytes;
 }
 
+bool ByteQueue::has_end_at(std::uint64_t bytes) const {
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < items_.size() && end < bytes; ++i) end += items_.at(i).bytes;
+  return end == bytes;
+}
+
 std::optional<std::uint64_t> ByteQueue::bytes_from(const LiveLeg& leg) const {
   std::uint64_t bytes = 0;
   for (std::size_t i = items_.size(), first = i - near(); i-- > first;) {

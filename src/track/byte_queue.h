@@ -99,6 +99,8 @@ class ByteQueue {
   // read, and in that in which they came in.
   std::uint64_t bytes_before(const LiveLeg& leg) const;
   std::uint64_t bytes_arrived_before(const LiveLeg& leg) const;
+  // Whether a packet ends behind the first so many.
+  bool has_end_at(std::uint64_t bytes) const;
   // Of all that is here, and from that packet on: nothing when that is none of the last.
   std::uint64_t bytes() const { return unread_; }
   std::optional<std::uint64_t> bytes_from(const LiveLeg& leg) const;

@@ -202,6 +202,11 @@ class Delivery {
   [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                                  std::uint64_t copied);
   [[gnu::noinline]] void read_unseen(std::uint64_t key);
+  [[gnu::noinline]] void announced_again(const LiveLeg& leg);
+  [[gnu::noinline]] Socket* with_records(const Task& task, std::uint64_t key);
+  [[gnu::noinline]] void take_records(Socket& socket, Task& task, const Taking& taking,
+                                      std::int64_t text);
+  [[gnu::noinline]] void keep_records(Task& task, std::uint64_t key);
   [[gnu::noinline]] void take_uncopied(Task& task, std::uint64_t key, const Taking& taking,
                                        std::uint64_t bytes);
   // No more of it will come.
@@ -242,6 +247,8 @@ class Delivery {
   Nanoseconds hears_since_ = 0;  // 0: of nothing yet
   bool sees_ready_ = false;
   bool sees_space_adjusts_ = false;
+  bool sees_copies_ = false;
+  bool sees_records_ = false;  // of TLS
   bool sees_cookies_ = false;  // tcp_probe tells no address
   bool sees_calls_ = false;
 };

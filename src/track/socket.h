@@ -13,6 +13,7 @@
 #include "track/fifo.h"
 #include "track/flow.h"
 #include "track/leg_table.h"
+#include "track/tls_records.h"
 #include "track/unplaced_reads.h"
 
 namespace skbtrail::track {
@@ -30,6 +31,7 @@ struct SocketState {
   std::uint32_t gaps = 0;
   bool in_gap = false;  // was when it was last used for the first time behind a gap's begin or end
   ByteQueue::Order before;  // of `bytes`, that gap
+  TlsRecords tls;           // of `bytes`, where the kernel decrypts them
   bool used = false;        // since Sockets looked for one to forget
   bool alive = false;
   bool drained = false;      // all that `datagrams` may lack has been read

@@ -83,6 +83,7 @@ struct Task {
   bool another_freed = false;         // in this call: what it reads is no packet here
   std::uint64_t adjusted_socket = 0;  // whose tcp_rcv_space_adjust came last in this call
   Taking adjusted;
+  std::uint32_t adjustments = 0;   // how many of them this call has had
   std::uint64_t early_socket = 0;  // which it read in this call, nobody knows yet of which packet
   std::uint32_t gaps = 0;
   LegRef acked;                  // the last segment without data that it worked on

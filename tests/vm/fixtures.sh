@@ -29,6 +29,7 @@ full_veth            zstd   6.1
 graph                zstd   6.1 6.12
 ipsec_nic            zstd   6.12
 ipsec_tunnel_nic     zstd   6.12
+ktls_veth            zstd   6.1 6.12
 mptcp_veth           zstd   6.12
 lost_on_purpose      zstd   6.12
 multicast_veth       zstd   6.12

@@ -6,7 +6,7 @@
 # made of theirs: other checkouts may want others.
 set -euo pipefail
 
-readonly programs=(bash busybox grep ip ss tc nft tcpdump ethtool nginx wrk iperf3 trace-cmd wg socat setpriv taskset timeout)
+readonly programs=(bash busybox grep ip ss tc nft tcpdump ethtool nginx wrk iperf3 trace-cmd wg socat setpriv taskset timeout openssl)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/skbtrail-vm
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 readonly here source_tree=${here%/tests/vm}

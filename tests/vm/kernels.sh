@@ -8,7 +8,7 @@ set -euo pipefail
 # What the scenarios use; what is built into a kernel is left out by itself.
 readonly wanted=(virtio_pci virtio_blk virtio_net veth 8021q bridge vxlan sch_tbf sch_netem nf_tables nft_chain_nat
   nft_masq bonding ipvlan macvlan wireguard esp4 xfrm_user authenc crypto_null sha256_generic tun ifb dummy sch_ingress
-  act_mirred cls_matchall sch_cake)
+  act_mirred cls_matchall sch_cake tls gcm ctr ghash_generic aesni_intel)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/skbtrail-vm
 
 refuse() {

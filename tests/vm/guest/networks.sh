@@ -373,7 +373,7 @@ requests() {
     wrk -s /vm/requests.lua -d 30s -t "${4:-1}" -c "$3" "http://${6:-$server}:80/$2" -- "$1"
 }
 
-# Two workers; files small, 1m, 8m.
+# start_nginx [DIRECTIVE...]: two workers; files small, 1m, 8m. The directives are the server's.
 start_nginx() {
   mkdir -p /tmp/www
   head -c 600 /dev/zero | tr '\0' x >/tmp/www/small
@@ -399,6 +399,7 @@ http {
     listen 80 reuseport;
     listen [::]:80 reuseport;
     root /tmp/www;
+    $*
   }
 }
 NGINX

@@ -1,0 +1,237 @@
+// Streams that the kernel decrypts: kTLS.
+#include <gtest/gtest.h>
+
+#include "track/delivery_script.h"
+
+namespace skbtrail::test {
+namespace {
+
+using track::Confidence;
+using track::Outcome;
+using track::Stage;
+
+// Segments come as one record each, of AES-GCM with TLS 1.2 unless said otherwise.
+struct TlsRecords : DeliveryScript {
+  static constexpr std::uint32_t kBesideText = 29;
+
+  // Where nothing is known but that the handshake was read as bytes.
+  TlsRecords() { shake_hands(10, skb(99)); }
+  void shake_hands(Nanoseconds time, SkbAddr address) {
+    arrive(time, address, 500);
+    read(time + 10, address, 500);
+  }
+  void arrive_for_records(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    arrive(time, address, payload);
+    tracker.on(at(time + 3), ready(kTcp));
+  }
+  void take_record(Nanoseconds time) { tracker.on(reader(time), TcpRcvSpaceAdjust{kSocket, 5}); }
+  // A call that gets the text of so many records.
+  void read_text(Nanoseconds time, std::int32_t len, int records = 1) {
+    enter(time, "recvmsg");
+    for (int i = 0; i < records; ++i) take_record(time + 1);
+    recv_length(time + 2, len);
+    exit(time + 3, len);
+  }
+  // The handshake's leg is the first.
+  void expect_read(std::uint64_t number, Nanoseconds time_of_ret) {
+    EXPECT_EQ(leg(number + 1).outcome, Outcome::delivered) << number;
+    EXPECT_EQ(time(leg(number + 1), Stage::ret), time_of_ret) << number;
+    EXPECT_EQ(leg(number + 1).confidence, Confidence::socket) << number;
+  }
+};
+
+TEST_F(TlsRecords, are_read_by_the_call_that_returns_their_text) {
+  for (const std::uint64_t i : {1, 2, 3}) {
+    arrive_for_records(1000 * i, skb(i), 100 + kBesideText);
+    read_text(1000 * i + 100, 100);
+  }
+  tracker.finish();
+  for (const std::uint64_t i : {1, 2, 3}) expect_read(i, 1000 * i + 103);
+}
+
+TEST_F(TlsRecords, may_be_several_to_a_call) {
+  for (const std::uint64_t i : {1, 2, 3}) arrive_for_records(1000 * i, skb(i), 100 + kBesideText);
+  read_text(4000, 200, 2);
+  read_text(5000, 100);
+  tracker.finish();
+  expect_read(1, 4003);
+  expect_read(2, 4003);
+  expect_read(3, 5003);
+}
+
+TEST_F(TlsRecords, have_what_their_cipher_wants_beside_their_text) {
+  for (const std::uint64_t i : {1, 2, 3}) arrive_for_records(1000 * i, skb(i), 100 + 22);
+  for (const std::uint64_t i : {1, 2, 3}) read_text(4000 + 1000 * i, 100);
+  tracker.finish();
+  for (const std::uint64_t i : {1, 2, 3}) expect_read(i, 4003 + 1000 * i);
+}
+
+TEST_F(TlsRecords, are_read_in_parts_where_the_buffer_is_small) {
+  arrive_for_records(1000, skb(1), 1000);
+  arrive_for_records(1100, skb(2), 1000 + kBesideText);
+  read_text(2000, 800);
+  read_text(3000, 800, 0);
+  read_text(4000, 400, 0);
+  // From now on it is known what a record has beside its text.
+  arrive_for_records(5000, skb(3), 1000);
+  arrive_for_records(5100, skb(4), 1000 + kBesideText);
+  read_text(6000, 1200);
+  read_text(7000, 800, 0);
+  tracker.finish();
+  expect_read(1, 4003);
+  expect_read(2, 4003);
+  expect_read(3, 6003);
+  expect_read(4, 7003);
+}
+
+// Who peeks takes them, and keeps their text.
+TEST_F(TlsRecords, that_were_peeked_at_are_read_by_the_next_call) {
+  arrive_for_records(1000, skb(1), 100 + kBesideText);
+  read_text(2000, 100);
+  arrive_for_records(3000, skb(2), 100 + kBesideText);
+  enter(4000, "recvfrom");
+  take_record(4001);
+  recv_length(4002, 100, kTcp, MSG_PEEK);
+  exit(4003, 100);
+  read_text(5000, 100, 0);
+  tracker.finish();
+  expect_read(2, 5003);
+}
+
+// TLS 1.3 decrypts into a skb of its own, and copies from that: its address was a segment's.
+TEST_F(TlsRecords, may_be_copied_from_another_skb) {
+  for (const std::uint64_t i : {1, 2, 3}) {
+    arrive_for_records(1000 * i, skb(i), 100 + 22);
+    enter(1000 * i + 100, "recvmsg");
+    take_record(1000 * i + 101);
+    copy(1000 * i + 102, i < 3 ? skb(50) : skb(4), 100);
+    if (i == 2) arrive_for_records(2500, skb(4), 100 + 22);
+    recv_length(1000 * i + 103, 100);
+    exit(1000 * i + 104, 100);
+  }
+  read_text(9000, 100);
+  tracker.finish();
+  EXPECT_EQ(time(leg(2), Stage::ret), 1104U);
+  EXPECT_EQ(time(leg(3), Stage::ret), 2104U);
+}
+
+TEST_F(TlsRecords, are_no_bytes_of_which_a_copy_was_missed) {
+  arrive(1000, skb(1), 100);
+  enter(2000);
+  take_record(2001);
+  copy(2002, skb(1), 60);
+  recv_length(2003, 60);
+  exit(2004, 60);
+  arrive(3000, skb(2), 40);
+  read(4000, skb(1), 40);
+  read(5000, skb(2), 40);
+  tracker.finish();
+  EXPECT_EQ(time(leg(2), Stage::copy), 4010U);
+  EXPECT_EQ(time(leg(3), Stage::copy), 5010U);
+  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+}
+
+// A sockmap's stream is copied from no skb, and has nothing beside its text.
+TEST_F(TlsRecords, are_none_in_a_sockmap) {
+  for (const std::uint64_t i : {1, 2}) {
+    arrive(1000 * i, skb(i), 100);
+    read_text(1000 * i + 100, 100);
+  }
+  tracker.finish();
+  for (const std::uint64_t i : {1, 2}) expect_read(i, 1000 * i + 103);
+}
+
+// Others' streams are spliced as ever.
+TEST_F(TlsRecords, say_nothing_of_who_splices) {
+  constexpr SockAddr other{0xffff888200000800};
+  arrive_for_records(1000, skb(1), 100 + kBesideText);
+  read_text(1100, 100);
+  const auto arrive_there = [&](Nanoseconds time, SkbAddr address, std::uint32_t payload) {
+    stack(time, address, payload);
+    TcpProbe event = probe(address, payload);
+    event.skaddr = other;
+    event.sport = 81;
+    tracker.on(at(time + 1), event);
+  };
+  const auto splice = [&](Nanoseconds time, std::int64_t ret) {
+    enter(time, "splice");
+    tracker.on(reader(time + 1), TcpRcvSpaceAdjust{other, 6});
+    exit(time + 2, ret);
+  };
+  arrive_there(1200, skb(2), 10);
+  splice(1300, 10);
+  splice(1400, -EAGAIN);  // what comes is all it has
+  arrive_there(2000, skb(3), 100 + kBesideText);
+  splice(3000, 100);
+  splice(4000, kBesideText);
+  tracker.finish();
+  EXPECT_EQ(time(leg(4), Stage::ret), 4002U);
+}
+
+// Of what comes first nobody knows the cipher: it is taken for the usual one when it has waited for
+// too long.
+TEST_F(TlsRecords, that_end_nowhere_are_taken_for_the_usual) {
+  constexpr std::uint32_t text = 16384;
+  constexpr int records = 8;
+  // Segments of 1,000 bytes, but for the last.
+  std::uint64_t segment = 1;
+  for (; segment * 1000 < records * (text + kBesideText); ++segment)
+    arrive_for_records(1000 + 10 * segment, skb(segment), 1000);
+  arrive_for_records(90000, skb(segment), 1000);
+  for (int i = 0; i < records; ++i) read_text(100000 + 1000 * static_cast<Nanoseconds>(i), text);
+  tracker.finish();
+  const std::uint64_t of_five = 5 * (text + kBesideText) / 1000;
+  expect_read(of_five, 104003);
+  expect_read(of_five + 1, 105003);
+}
+
+// Before 6.3 no socket tells.
+struct TlsRecordsBefore63 : DeliveryScript {
+  void take(Nanoseconds time, std::int64_t len, std::string_view call = "recvmsg") {
+    enter(time, call);
+    tracker.on(reader(time + 1), TcpRcvSpaceAdjust{kSocket, 5});
+    exit(time + 2, len);
+  }
+  void shake_hands() {
+    arrive_unannounced(10, skb(9), 500);
+    enter(20);
+    copy(21, skb(9), 500);
+    tracker.on(reader(22), TcpRcvSpaceAdjust{kSocket, 5});
+    exit(23, 500);
+  }
+};
+
+TEST_F(TlsRecordsBefore63, are_told_by_the_call_that_copies_nothing) {
+  shake_hands();
+  for (const std::uint64_t i : {1, 2}) {
+    arrive_unannounced(1000 * i, skb(i), 129);
+    take(1000 * i + 100, 100);
+  }
+  tracker.finish();
+  for (const std::uint64_t i : {2, 3}) {
+    EXPECT_EQ(leg(i).outcome, Outcome::delivered);
+    EXPECT_EQ(time(leg(i), Stage::ret), 1000 * (i - 1) + 102);
+  }
+}
+
+TEST_F(TlsRecordsBefore63, are_not_told_where_no_copy_is_recorded) {
+  arrive_unannounced(1000, skb(1), 129);
+  take(2000, 100);
+  arrive_unannounced(3000, skb(2), 129);
+  take(4000, 100);
+  tracker.finish();
+  for (const std::uint64_t i : {1, 2}) EXPECT_EQ(leg(i).outcome, Outcome::open);
+}
+
+TEST_F(TlsRecordsBefore63, are_not_told_by_other_calls) {
+  shake_hands();
+  arrive_unannounced(1000, skb(1), 129);
+  take(2000, 100, "getsockopt");
+  arrive_unannounced(3000, skb(2), 100);
+  take(4000, 100, "write");
+  tracker.finish();
+  for (const std::uint64_t i : {2, 3}) EXPECT_EQ(leg(i).outcome, Outcome::open);
+}
+
+}  // namespace
+}  // namespace skbtrail::test
