@@ -152,6 +152,9 @@ TEST_F(TlsRecords, say_nothing_of_who_splices) {
     event.skaddr = other;
     event.sport = 81;
     tracker.on(at(time + 1), event);
+    SkDataReady announced = ready(kTcp);
+    announced.skaddr = other;
+    tracker.on(at(time + 2), announced);
   };
   const auto splice = [&](Nanoseconds time, std::int64_t ret) {
     enter(time, "splice");
