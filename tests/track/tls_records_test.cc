@@ -16,6 +16,16 @@ struct TlsRecords : DeliveryScript {
 
   // Where nothing is known but that the handshake was read as bytes.
   TlsRecords() { shake_hands(10, skb(99)); }
+  // But for a copy of another's bytes.
+  struct NoHandshake {};
+  explicit TlsRecords(NoHandshake) {
+    stack(10, skb(99), 500);
+    TcpProbe event = probe(skb(99), 500);
+    event.skaddr = SockAddr{0xffff888200000800};
+    event.sport = 81;
+    tracker.on(at(11), event);
+    copy(20, skb(99), 500);
+  }
   void shake_hands(Nanoseconds time, SkbAddr address) {
     arrive(time, address, 500);
     read(time + 10, address, 500);
@@ -31,6 +41,23 @@ struct TlsRecords : DeliveryScript {
     for (int i = 0; i < records; ++i) take_record(time + 1);
     recv_length(time + 2, len);
     exit(time + 3, len);
+  }
+  // Two segments are read in parts, by copies: as ever, and known exactly.
+  void expect_copies_as_ever(std::uint64_t first) {
+    for (const std::uint64_t i : {first, first + 1}) {
+      arrive(10000 * i, skb(i), 100 + kBesideText);
+      enter(10000 * i + 100);
+      copy(10000 * i + 101, skb(i), 100);
+      take_record(10000 * i + 102);
+      recv_length(10000 * i + 103, 100);
+      exit(10000 * i + 104, 100);
+      read(10000 * i + 200, skb(i), kBesideText);
+    }
+    tracker.finish();
+    for (const std::uint64_t i : {first, first + 1}) {
+      EXPECT_EQ(time(leg(i + 1), Stage::copy), 10000 * i + 210) << i;
+      EXPECT_EQ(leg(i + 1).confidence, Confidence::exact) << i;
+    }
   }
   // The handshake's leg is the first.
   void expect_read(std::uint64_t number, Nanoseconds time_of_ret) {
@@ -49,14 +76,17 @@ TEST_F(TlsRecords, are_read_by_the_call_that_returns_their_text) {
   for (const std::uint64_t i : {1, 2, 3}) expect_read(i, 1000 * i + 103);
 }
 
+// In two segments each.
 TEST_F(TlsRecords, may_be_several_to_a_call) {
-  for (const std::uint64_t i : {1, 2, 3}) arrive_for_records(1000 * i, skb(i), 100 + kBesideText);
+  for (std::uint64_t i = 1; i <= 8; ++i)
+    arrive_for_records(100 * i, skb(i), i % 2 == 1 ? 10 : 90 + kBesideText);
   read_text(4000, 200, 2);
   read_text(5000, 100);
+  read_text(6000, 100);
   tracker.finish();
-  expect_read(1, 4003);
-  expect_read(2, 4003);
-  expect_read(3, 5003);
+  for (const std::uint64_t i : {1, 2, 3, 4}) expect_read(i, 4003);
+  for (const std::uint64_t i : {5, 6}) expect_read(i, 5003);
+  for (const std::uint64_t i : {7, 8}) expect_read(i, 6003);
 }
 
 TEST_F(TlsRecords, have_what_their_cipher_wants_beside_their_text) {
@@ -113,22 +143,101 @@ TEST_F(TlsRecords, may_be_copied_from_another_skb) {
   tracker.finish();
   EXPECT_EQ(time(leg(2), Stage::ret), 1104U);
   EXPECT_EQ(time(leg(3), Stage::ret), 2104U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
 }
 
-TEST_F(TlsRecords, are_no_bytes_of_which_a_copy_was_missed) {
+// What is no record, whatever else it is.
+using NoTlsRecords = TlsRecords;
+
+TEST_F(NoTlsRecords, have_been_copied) {
+  expect_copies_as_ever(1);
+}
+
+// tcp_recv_urg() copies it from where it lies.
+TEST_F(NoTlsRecords, an_urgent_byte_is_read_by_itself) {
+  enter(1000);
+  recv_length(1001, 1, kTcp, MSG_OOB);
+  exit(1002, 1);
+  expect_copies_as_ever(1);
+}
+
+TEST_F(NoTlsRecords, urgent_data_is_announced_once_more) {
+  arrive_for_records(1000, skb(1), 100);
+  enter(2000);
+  copy(2001, skb(1), 100);
+  take_record(2002);
+  recv_length(2003, 100);
+  exit(2004, 100);
+  expect_copies_as_ever(2);
+}
+
+TEST_F(NoTlsRecords, what_is_thrown_away_is_not_copied) {
   arrive(1000, skb(1), 100);
   enter(2000);
   take_record(2001);
-  copy(2002, skb(1), 60);
-  recv_length(2003, 60);
-  exit(2004, 60);
-  arrive(3000, skb(2), 40);
-  read(4000, skb(1), 40);
-  read(5000, skb(2), 40);
+  recv_length(2002, 100, kTcp, MSG_TRUNC);
+  exit(2003, 100);
+  expect_copies_as_ever(2);
+}
+
+// io_uring's task receives more than once in a call.
+TEST_F(NoTlsRecords, what_was_taken_before_says_nothing_of_what_comes_behind) {
+  arrive(1000, skb(1), 100);
+  enter(2000, "io_uring_enter");
+  copy(2001, skb(1), 100);
+  take_record(2002);
+  recv_length(2003, 100);
+  recv_length(2004, 1, kTcp, MSG_OOB);
+  exit(2005, 1);
+  expect_copies_as_ever(2);
+}
+
+// tcp_read_sock() on top of the task: not its own doing.
+TEST_F(NoTlsRecords, a_softirq_takes_nothing_for_the_task) {
+  enter(1000);
+  tracker.on(at(1001, kReaderCpu, kSoftirq, kReader), TcpRcvSpaceAdjust{kSocket, 5});
+  recv_length(1002, 1, kTcp, MSG_OOB);
+  exit(1003, 1);
+  expect_copies_as_ever(1);
+}
+
+struct TlsRecordsUncopied : DeliveryScript {};
+
+TEST_F(TlsRecordsUncopied, are_not_told_where_no_copy_is_recorded) {
+  find_none(50, kTcp);
+  arrive(100, skb(1), 129);
+  enter(200, "recvmsg");
+  tracker.on(reader(201), TcpRcvSpaceAdjust{kSocket, 5});
+  recv_length(202, 100);
+  exit(203, 100);
   tracker.finish();
-  EXPECT_EQ(time(leg(2), Stage::copy), 4010U);
-  EXPECT_EQ(time(leg(3), Stage::copy), 5010U);
-  EXPECT_EQ(leg(2).confidence, Confidence::exact);
+  EXPECT_EQ(leg(1).outcome, Outcome::open);
+}
+
+// The capture begins later than the connection, and the cipher is not known before the socket is
+// found to hold nothing.
+struct TlsRecordsUnplaced : TlsRecords {
+  TlsRecordsUnplaced() : TlsRecords(NoHandshake{}) {}
+};
+
+TEST_F(TlsRecordsUnplaced, are_not_told_by_a_call_that_began_before_the_capture) {
+  arrive(1000, skb(1), 100);
+  take_record(2001);
+  recv_length(2002, 100);
+  exit(2003, 100);
+  find_none(3000, kTcp);
+  expect_copies_as_ever(2);
+}
+
+TEST_F(TlsRecordsUnplaced, are_read_once_it_is_known_where) {
+  arrive_for_records(1000, skb(1), 100 + kBesideText);
+  read_text(2000, 100);
+  find_none(3000, kTcp);
+  arrive_for_records(4000, skb(2), 100 + kBesideText);
+  read_text(5000, 100);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::unknown);
+  expect_read(2, 5003);
 }
 
 // A sockmap's stream is copied from no skb, and has nothing beside its text.
@@ -224,6 +333,32 @@ TEST_F(TlsRecordsBefore63, are_not_told_where_no_copy_is_recorded) {
   take(4000, 100);
   tracker.finish();
   for (const std::uint64_t i : {1, 2}) EXPECT_EQ(leg(i).outcome, Outcome::open);
+}
+
+TEST_F(TlsRecordsBefore63, are_not_told_by_who_peeks) {
+  shake_hands();
+  arrive_unannounced(1000, skb(1), 129);
+  SysEnter peeks;
+  peeks.family_member = "recvfrom";
+  peeks.flags = MSG_PEEK;
+  tracker.on(reader(2000), peeks);
+  copy(2001, skb(1), 100);
+  tracker.on(reader(2002), TcpRcvSpaceAdjust{kSocket, 5});
+  exit(2003, 100);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
+}
+
+// Its copy was of a part of what came.
+TEST_F(TlsRecordsBefore63, are_not_told_by_who_copies) {
+  shake_hands();
+  arrive_unannounced(1000, skb(1), 129);
+  enter(2000);
+  copy(2001, skb(1), 100);
+  tracker.on(reader(2002), TcpRcvSpaceAdjust{kSocket, 5});
+  exit(2003, 100);
+  tracker.finish();
+  EXPECT_EQ(leg(2).outcome, Outcome::open);
 }
 
 TEST_F(TlsRecordsBefore63, are_not_told_by_other_calls) {
