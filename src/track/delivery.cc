@@ -708,10 +708,11 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
     } else {
       take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
     }
-  } else if (task.adjustments > 0 && !has_copied && !reads_.sockets_told()) [[unlikely]] {
-    // Before 6.3 its return alone tells how much of their text it had.
-    const bool may_be = is_read(task.call) && !task.peeking && ret > 0;
-    Socket* records = may_be ? with_records(task, task.adjusted_socket) : nullptr;
+  } else if (task.adjustments > 0 && !has_copied && !reads_.sockets_told() && ret > 0 &&
+             is_read(task.call)) [[unlikely]] {
+    // Before 6.3 its return alone tells how much of their text it had; also of a peek, behind which
+    // nothing tells whose text the next call returns.
+    Socket* records = with_records(task, task.adjusted_socket);
     if (records != nullptr) take_records(*records, task, task.adjusted, ret);
   }
   // tcp_read_sock() adjusts what it found empty, too (net/ipv4/tcp.c, 5.4 to 6.18).

@@ -192,6 +192,18 @@ TEST_F(NoTlsRecords, what_was_taken_before_says_nothing_of_what_comes_behind) {
   expect_copies_as_ever(2);
 }
 
+// Behind its sock_recv_length nothing is known of its copies.
+TEST_F(NoTlsRecords, who_peeks_copies) {
+  arrive(1000, skb(1), 100);
+  enter(2000);
+  copy(2001, skb(1), 1);
+  take_record(2002);
+  recv_length(2003, 1, kTcp, MSG_PEEK);
+  exit(2004, 1);
+  read(3000, skb(1), 100);
+  expect_copies_as_ever(2);
+}
+
 // tcp_read_sock() on top of the task: not its own doing.
 TEST_F(NoTlsRecords, a_softirq_takes_nothing_for_the_task) {
   enter(1000);
@@ -333,6 +345,24 @@ TEST_F(TlsRecordsBefore63, are_not_told_where_no_copy_is_recorded) {
   take(4000, 100);
   tracker.finish();
   for (const std::uint64_t i : {1, 2}) EXPECT_EQ(leg(i).outcome, Outcome::open);
+}
+
+// No event tells whose text the call returns that reads it.
+TEST_F(TlsRecordsBefore63, are_read_by_who_peeks) {
+  shake_hands();
+  arrive_unannounced(1000, skb(1), 129);
+  take(1100, 100);
+  arrive_unannounced(2000, skb(2), 129);
+  SysEnter peeks;
+  peeks.family_member = "recvfrom";
+  peeks.flags = MSG_PEEK;
+  tracker.on(reader(3000), peeks);
+  tracker.on(reader(3001), TcpRcvSpaceAdjust{kSocket, 5});
+  exit(3002, 100);
+  enter(4000);
+  exit(4002, 100);
+  tracker.finish();
+  EXPECT_EQ(time(leg(3), Stage::ret), 3002U);
 }
 
 TEST_F(TlsRecordsBefore63, are_not_told_by_who_peeks) {
