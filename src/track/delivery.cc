@@ -60,6 +60,7 @@ void Delivery::forget_doings(Task& task) {
   task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
   task.adjustments = 0;
+  task.copied_first = false;
   task.call = {};
   task.sleep = {};
   task.call_entered = task.woken_early_at = 0;
@@ -194,8 +195,6 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
   }
   if (event.protocol != kProtocolTcp && leg->rx.queued) leave(*leg);
   if (event.protocol != kProtocolTcp) origins_.took_another(header.cpu);
-  if (event.protocol == kProtocolTcp && leg->rx.ready) [[unlikely]]
-    announced_again(*leg);
   leg->stages.set_first(Stage::ready, header.time);
   leg->rx.ready = true;
   if (event.protocol == kProtocolTcp) {
@@ -342,6 +341,7 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
   if (event.len <= 0) return;
   sees_copies_ = true;
   Task& task = this->task(header);
+  if (task.adjustments == 0) task.copied_first = true;
   task.woken_early_at = 0;  // it went on without sleeping
   if (leg != nullptr) leg->rx.copied = true;
   // An skb that was read may be anybody's by now: a copy of TCP's own is named right behind it
@@ -397,7 +397,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   const bool takes_nothing = (event.flags & kTakesNothing) != 0;
   if (takes_nothing || event.ret < 0) {
     if (takes_nothing) forget_peeked(task);
-    if (sees_records_) [[unlikely]]
+    if (may_have_records(task, event)) [[unlikely]]
       keep_records(task, Sockets::key(event.sk));
     looks(header, task, event);
     task.datagram_freed = false;
@@ -411,14 +411,15 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
   if (protocol == kProtocolTcp) {
     if (!task.sent.empty()) [[unlikely]]
       name_acks(task, key, flow_of_call(task, event.sk));
-    const bool may_be = (task.copies.empty() || sees_records_) && event.ret > 0 && !discards;
+    const bool may_be = may_have_records(task, event) && event.ret > 0;
     Socket* records = may_be ? with_records(task, key) : nullptr;
     if (records != nullptr) [[unlikely]] {
       take_records(*records, task, taking(task, header), event.ret);
     } else {
       commit(task, key);
-      task.adjustments = 0;
     }
+    task.adjustments = 0;
+    task.copied_first = false;
   } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
   } else if (protocol == kProtocolUdp) {
@@ -574,25 +575,14 @@ void Delivery::read_unseen(std::uint64_t key) {
   if (socket != nullptr) socket->bytes.set_read_unseen();
 }
 
-// Only a socket whose records are read announces a segment twice, and one with urgent data
-// (tcp_urg(), net/ipv4/tcp_input.c, 5.4 to 6.18).
-void Delivery::announced_again(const LiveLeg& leg) {
-  socket(leg.rx.socket).tls.announced();
-  sees_records_ = true;
-}
-
 // The socket, if its records are read: then the task's call has had some, or text of them. That
-// they are is known by a call that takes bytes and copies none, or none of the socket's.
+// they are is known by a call that takes bytes before it copies any: tcp_recvmsg_locked() copies
+// first (net/ipv4/tcp.c, 5.4 to 6.18). In one that was entered since the last gap no copy was
+// missed.
 Socket* Delivery::with_records(const Task& task, std::uint64_t key) {
   Socket* socket = sockets_.find(key);
   if (socket == nullptr || socket->tls.are_read()) return socket;
-  // In a call that was entered since the last gap no copy was missed.
-  if (!task.in_call || task.adjustments == 0 || !sees_copies_) return nullptr;
-  const bool has_own = std::any_of(task.copies.begin(), task.copies.end(), [&](const auto& copy) {
-    const LiveLeg* leg = copy.leg.get();
-    return leg != nullptr && leg->rx.socket == socket->key;
-  });
-  if (!task.copies.empty() && (has_own || !socket->tls.were_announced())) return nullptr;
+  if (!task.takes_uncopied() || !task.in_call || !sees_copies_) return nullptr;
   socket->tls.begin();
   sees_records_ = true;
   return socket;
@@ -608,9 +598,8 @@ void Delivery::take_records(Socket& socket, Task& task, const Taking& taking, st
 
 // Who peeks at records takes them, and leaves their text to the next call.
 void Delivery::keep_records(Task& task, std::uint64_t key) {
-  Socket* socket = sockets_.find(key);
-  if (socket != nullptr && socket->tls.are_read())
-    socket->tls.taken(std::exchange(task.adjustments, 0));
+  Socket* socket = with_records(task, key);
+  if (socket != nullptr) socket->tls.taken(std::exchange(task.adjustments, 0));
 }
 
 // Bytes of a stream that no copy event told of.
@@ -685,6 +674,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
   task.woken_early_at = 0;
   task.turned = kNoFlow;
   task.adjustments = 0;
+  task.copied_first = false;
   task.peeking = call.peeks;
   task.discarding = call.discards && !call.peeks;
   task.adjusted_socket = 0;
@@ -697,8 +687,14 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   origins_.transmits_no_more(header.cpu, 0);
   Task& task = this->task(header);
   settle(task.acked);
-  const bool has_copied = !task.copies.empty() || !task.read.empty();
   if (task.peeking) forget_peeked(task);
+  // Before 6.3 its return alone tells how much of the text of records it had; also of a peek,
+  // behind which nothing tells whose text the next call returns.
+  const bool may_be = task.takes_uncopied() && !reads_.sockets_told() && ret > 0;
+  if (may_be && is_read(task.call) && !task.discarding) [[unlikely]] {
+    Socket* records = with_records(task, task.adjusted_socket);
+    if (records != nullptr) take_records(*records, task, task.adjusted, ret);
+  }
   if (!task.copies.empty()) commit(task, 0);
   // In this order: what it returned, and from what, nobody can predict.
   if ((is_splice(task.call) || task.discarding) && ret > 0 && task.adjusted_socket != 0) {
@@ -708,12 +704,6 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
     } else {
       take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
     }
-  } else if (task.adjustments > 0 && !has_copied && !reads_.sockets_told() && ret > 0 &&
-             is_read(task.call)) [[unlikely]] {
-    // Before 6.3 its return alone tells how much of their text it had; also of a peek, behind which
-    // nothing tells whose text the next call returns.
-    Socket* records = with_records(task, task.adjusted_socket);
-    if (records != nullptr) take_records(*records, task, task.adjusted, ret);
   }
   // tcp_read_sock() adjusts what it found empty, too (net/ipv4/tcp.c, 5.4 to 6.18).
   if (ret == -EAGAIN && task.adjusted_socket != 0 && is_splice(task.call)) [[unlikely]]

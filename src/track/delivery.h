@@ -202,7 +202,10 @@ class Delivery {
   [[gnu::noinline]] void discard(Task& task, const EventHeader& header, const SockRecvLength& event,
                                  std::uint64_t copied);
   [[gnu::noinline]] void read_unseen(std::uint64_t key);
-  [[gnu::noinline]] void announced_again(const LiveLeg& leg);
+  // What is thrown away (MSG_TRUNC) is not copied, either.
+  bool may_have_records(const Task& task, const SockRecvLength& event) const {
+    return (task.takes_uncopied() || sees_records_) && (event.flags & kMsgTrunc) == 0;
+  }
   [[gnu::noinline]] Socket* with_records(const Task& task, std::uint64_t key);
   [[gnu::noinline]] void take_records(Socket& socket, Task& task, const Taking& taking,
                                       std::int64_t text);

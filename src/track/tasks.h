@@ -83,7 +83,8 @@ struct Task {
   bool another_freed = false;         // in this call: what it reads is no packet here
   std::uint64_t adjusted_socket = 0;  // whose tcp_rcv_space_adjust came last in this call
   Taking adjusted;
-  std::uint32_t adjustments = 0;   // how many of them this call has had
+  std::uint32_t adjustments = 0;   // how many of them this receive has had
+  bool copied_first = false;       // a copy came before the first of these
   std::uint64_t early_socket = 0;  // which it read in this call, nobody knows yet of which packet
   std::uint32_t gaps = 0;
   LegRef acked;                  // the last segment without data that it worked on
@@ -92,6 +93,9 @@ struct Task {
   std::vector<LegRef> read;  // delivered, until the call returns
   std::vector<LegRef> sent;  // sent by this call, until its socket is known
   FlowId turned = kNoFlow;   // the connection that it has just opened or closed
+
+  // It takes a stream's bytes before it copies any.
+  bool takes_uncopied() const { return adjustments > 0 && !copied_first; }
 
   // What waits for longest, of so many: visit(leg) of each, and they wait no longer.
   template <class Visit>

@@ -2,9 +2,10 @@
 // records, and no event tells of what else they had.
 //
 // tls_sw_recvmsg() takes a record whole (net/tls/tls_sw.c; tls_strp_msg_done() and tcp_read_done(),
-// 6.0 to 6.18): a tcp_rcv_space_adjust each, and no copy of what lies in the socket. What fills a
-// buffer that has no room for a record's text is had by later calls. A record's header and tag are
-// as long as its cipher wants: that is known once records end where a segment does.
+// 6.0 to 6.18): a tcp_rcv_space_adjust each. Only behind that it copies, and not from what lies in
+// the socket, or has decrypted into the caller's buffer. What that has no room for later calls get.
+// A record's header and tag are as long as its cipher wants: that is known once records end where a
+// segment does.
 #pragma once
 
 #include <array>
@@ -21,11 +22,6 @@ class TlsRecords {
   bool are_read() const { return are_read_; }
   void begin() { are_read_ = true; }
 
-  // A segment was announced by the socket and by who reads its records (tls_data_ready() and
-  // tls_rx_msg_ready(), both trace sk_data_ready, 6.3 to 6.18).
-  bool were_announced() const { return were_announced_; }
-  void announced() { were_announced_ = true; }
-
   // A call has taken so many.
   void taken(std::uint32_t records) { records_ += records; }
   // A call returned so much of what was in them. How many bytes of the queue have been read since
@@ -41,7 +37,6 @@ class TlsRecords {
   static constexpr std::uint64_t kMostWaiting = 4 * 16384;
 
   bool are_read_ = false;
-  bool were_announced_ = false;
   bool guesses_ = false;
   std::optional<std::uint32_t> beside_text_;  // of kBesideText, once it is known
   std::uint64_t records_ = 0;                 // and text, not told yet

@@ -128,6 +128,19 @@ TEST_F(TlsRecords, that_were_peeked_at_are_read_by_the_next_call) {
   expect_read(2, 5003);
 }
 
+TEST_F(TlsRecords, may_be_peeked_at_first) {
+  for (const std::uint64_t i : {1, 2}) arrive_for_records(1000 * i, skb(i), 100 + kBesideText);
+  enter(4000, "recvfrom");
+  take_record(4001);
+  recv_length(4002, 100, kTcp, MSG_PEEK);
+  exit(4003, 100);
+  read_text(5000, 100, 0);
+  read_text(6000, 100);
+  tracker.finish();
+  expect_read(1, 5003);
+  expect_read(2, 6003);
+}
+
 // TLS 1.3 decrypts into a skb of its own, and copies from that: its address was a segment's.
 TEST_F(TlsRecords, may_be_copied_from_another_skb) {
   for (const std::uint64_t i : {1, 2, 3}) {
@@ -159,16 +172,6 @@ TEST_F(NoTlsRecords, an_urgent_byte_is_read_by_itself) {
   recv_length(1001, 1, kTcp, MSG_OOB);
   exit(1002, 1);
   expect_copies_as_ever(1);
-}
-
-TEST_F(NoTlsRecords, urgent_data_is_announced_once_more) {
-  arrive_for_records(1000, skb(1), 100);
-  enter(2000);
-  copy(2001, skb(1), 100);
-  take_record(2002);
-  recv_length(2003, 100);
-  exit(2004, 100);
-  expect_copies_as_ever(2);
 }
 
 TEST_F(NoTlsRecords, what_is_thrown_away_is_not_copied) {
@@ -345,6 +348,20 @@ TEST_F(TlsRecordsBefore63, are_not_told_where_no_copy_is_recorded) {
   take(4000, 100);
   tracker.finish();
   for (const std::uint64_t i : {1, 2}) EXPECT_EQ(leg(i).outcome, Outcome::open);
+}
+
+TEST_F(TlsRecordsBefore63, may_be_copied_from_another_skb) {
+  shake_hands();
+  for (const std::uint64_t i : {1, 2}) {
+    arrive_unannounced(1000 * i, skb(i), 122);
+    enter(1000 * i + 100, "recvmsg");
+    tracker.on(reader(1000 * i + 101), TcpRcvSpaceAdjust{kSocket, 5});
+    copy(1000 * i + 102, skb(50), 100);
+    exit(1000 * i + 103, 100);
+  }
+  tracker.finish();
+  for (const std::uint64_t i : {2, 3})
+    EXPECT_EQ(time(leg(i), Stage::ret), 1000 * (i - 1) + 103) << i;
 }
 
 // No event tells whose text the call returns that reads it.
