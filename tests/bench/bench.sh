@@ -94,6 +94,8 @@ measure() {
 }
 
 mean() { awk '{ for (i = 1; i <= NF; i++) sum += $i; printf "%.4f", sum / NF }' <<<"$1"; }
+# Of an odd number.
+median() { tr ' ' '\n' <<<"$1" | grep . | sort -n | awk '{ at[NR] = $1 } END { print at[(NR + 1) / 2] }'; }
 ratio() { awk "BEGIN { printf \"%.1f\", ($1) / ($2) }"; }
 
 # --- the table --------------------------------------------------------------------------------------
@@ -167,8 +169,9 @@ print_beside() {
     "$(ratio "${best_cpu[$row]}" "$base")" "$(awk "BEGIN { print ${peak_kib[$row]} / 1024 }")"
 }
 
-# Sizes take turns, and each is read until it has had about as many events as the others; their means
-# are compared. Of the best runs, the short ones would be those that the machine's other work spared.
+# Sizes take turns, and in a round each is read until it has had about as many events as the others. What
+# is compared are their means of a round, and told is the round in the middle: of the best runs, the short
+# ones would be those that the machine's other work spared.
 growth() {
   local verb times row run file kib cpu
   local -A runs_of=([1]=10 [3]=3 [10]=1) events
@@ -180,23 +183,26 @@ growth() {
   done
   printf '\n%-34s %12s %8s %8s %8s\n' 'growth' events seconds 'time x' 'anon MiB'
   for verb in report packets netdev-times; do
-    local -A spent=()
+    local -A means=() ratios=()
     for _ in 1 2 3; do
+      local -A spent=()
       for times in 1 3 10; do
         for ((run = 0; run < runs_of[$times]; run++)); do
           cpu=$("$folder/bench_measure" "$skbtrail" "$verb" -i "$scratch/$times.dat" 2>/dev/null | cut -d' ' -f2)
           spent[$times]+="$cpu "
         done
+        means[$times]+="$(mean "${spent[$times]}") "
+        ratios[$times]+="$(ratio "$(mean "${spent[$times]}")" "$(mean "${spent[1]}")") "
       done
     done
     for times in 1 3 10; do
       row="$verb, ${times}x"
       kib=$("$folder/bench_measure" --memory "$skbtrail" "$verb" -i "$scratch/$times.dat" 2>/dev/null)
-      note "$row" 0 "$(mean "${spent[$times]}")" "$kib"
-      print_beside "$row" "${events[$times]}" "$(mean "${spent[1]}")"
+      printf '%-34s %12s %8.3f %8s %8.1f\n' "$row" "${events[$times]}" "$(median "${means[$times]}")" \
+        "$(median "${ratios[$times]}")" "$(awk "BEGIN { print $kib / 1024 }")"
     done
   done
-  printf '(seconds of CPU, of the mean run: other work on the machine does not count)\n'
+  printf '(seconds of CPU, in the middle of three rounds: other work on the machine does not count)\n'
 }
 
 # The same events as of a machine with more CPUs.
