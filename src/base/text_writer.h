@@ -29,8 +29,7 @@ class TextWriter {
   // The format was read by the compiler (FMT_COMPILE): for what is printed by the million. fmt
   // spends more time on reading a format than on the values.
   template <class Compiled, class... Args>
-  requires fmt::detail::is_compiled_string<Compiled>::value void print(const Compiled& format,
-                                                                       const Args&... args) {
+  void print_compiled(const Compiled& format, const Args&... args) {
     fmt::format_to(std::back_inserter(buffer_), format, args...);
     if (buffer_.size() >= kChunk) flush();
   }

@@ -75,17 +75,17 @@ void write_root(const track::ReceiveHunk& hunk, const PacketNames& names, TextWr
                        hunk.root != track::Root::hardirq && hunk.root != track::Root::unknown;
   if (!hunk.irqs.empty() && hunk.root != track::Root::ksoftirqd) return;
   const Nanoseconds when = hunk.raised.value_or(hunk.start);
-  out.print(FMT_COMPILE("  {}(+{}msec"), name(hunk.root), Msec(hunk.start, when).text());
-  if (by_task) out.print(FMT_COMPILE(" {}:{}"), hunk.pid, names.comms.name(hunk.pid));
-  out.print(FMT_COMPILE(")\n{}"), kJoint);
+  out.print_compiled(FMT_COMPILE("  {}(+{}msec"), name(hunk.root), Msec(hunk.start, when).text());
+  if (by_task) out.print_compiled(FMT_COMPILE(" {}:{}"), hunk.pid, names.comms.name(hunk.pid));
+  out.print_compiled(FMT_COMPILE(")\n{}"), kJoint);
 }
 
 void write_end(const track::ReceiveHunk& hunk, const track::HunkPacket& packet,
                const PacketNames& names, TextWriter& out) {
   if (packet.copied) {
-    out.print(FMT_COMPILE("{}         |      skb_copy_datagram_iovec(+{}msec {}:{})\n"),
-              kInnerJoint, Msec(hunk.start, *packet.copied).text(), packet.reader,
-              names.comms.name(packet.reader));
+    out.print_compiled(FMT_COMPILE("{}         |      skb_copy_datagram_iovec(+{}msec {}:{})\n"),
+                       kInnerJoint, Msec(hunk.start, *packet.copied).text(), packet.reader,
+                       names.comms.name(packet.reader));
     return;
   }
   if (!packet.ended) return;
@@ -97,30 +97,33 @@ void write_end(const track::ReceiveHunk& hunk, const track::HunkPacket& packet,
   const bool kfree = harmless && packet.location != 0;
   switch (kfree ? track::Outcome::dropped : packet.outcome) {
     case track::Outcome::dropped:
-      out.print(FMT_COMPILE("         |      kfree_skb(+{}msec location={} reason={})\n"),
-                end.text(), names.symbols.name(packet.location), names.reasons.name(packet.reason));
+      out.print_compiled(FMT_COMPILE("         |      kfree_skb(+{}msec location={} reason={})\n"),
+                         end.text(), names.symbols.name(packet.location),
+                         names.reasons.name(packet.reason));
       return;
     case track::Outcome::delivered:  // read without a copy event
-      out.print(FMT_COMPILE("         |      {}(+{}msec {}:{})\n"),
-                packet.confidence == track::Confidence::socket ? "read" : "consume_skb", end.text(),
-                packet.reader, names.comms.name(packet.reader));
+      out.print_compiled(FMT_COMPILE("         |      {}(+{}msec {}:{})\n"),
+                         packet.confidence == track::Confidence::socket ? "read" : "consume_skb",
+                         end.text(), packet.reader, names.comms.name(packet.reader));
       return;
     case track::Outcome::acked:
-      out.print(FMT_COMPILE("         |      tcp_probe(+{}msec pure ack)\n"), end.text());
+      out.print_compiled(FMT_COMPILE("         |      tcp_probe(+{}msec pure ack)\n"), end.text());
       return;
     case track::Outcome::forwarded:
-      out.print(FMT_COMPILE("         |      net_dev_queue(+{}msec forwarded)\n"), end.text());
+      out.print_compiled(FMT_COMPILE("         |      net_dev_queue(+{}msec forwarded)\n"),
+                         end.text());
       return;
     default:
-      out.print(FMT_COMPILE("         |      consume_skb(+{}msec)\n"), end.text());
+      out.print_compiled(FMT_COMPILE("         |      consume_skb(+{}msec)\n"), end.text());
   }
 }
 
 void write_packet(const track::ReceiveHunk& hunk, const track::HunkPacket& packet,
                   const PacketNames& names, TextWriter& out) {
-  out.print(FMT_COMPILE("         |---netif_receive_skb(+{}msec skb={:x} len={}) {}\n"),
-            Msec(hunk.start, packet.received).text(), static_cast<std::uint64_t>(packet.skbaddr),
-            packet.len, names.devices.name(packet.device));
+  out.print_compiled(FMT_COMPILE("         |---netif_receive_skb(+{}msec skb={:x} len={}) {}\n"),
+                     Msec(hunk.start, packet.received).text(),
+                     static_cast<std::uint64_t>(packet.skbaddr), packet.len,
+                     names.devices.name(packet.device));
   write_end(hunk, packet, names, out);
 }
 
@@ -132,23 +135,23 @@ std::string printed(std::uint64_t count, std::uint64_t of) {
 }  // namespace
 
 void write_hunk_text(const track::ReceiveHunk& hunk, const PacketNames& names, TextWriter& out) {
-  out.print(FMT_COMPILE("{}sec cpu={}{}\n"), Seconds(hunk.start).text(), hunk.cpu,
-            hunk.after_loss ? "  (events were lost here)" : "");
+  out.print_compiled(FMT_COMPILE("{}sec cpu={}{}\n"), Seconds(hunk.start).text(), hunk.cpu,
+                     hunk.after_loss ? "  (events were lost here)" : "");
   for (const track::RunIrq& irq : hunk.irqs) {
-    out.print(FMT_COMPILE("  irq_entry(+{}msec irq={}:{})\n{}"), Msec(hunk.start, irq.entry).text(),
-              irq.irq, irq.handler, kJoint);
+    out.print_compiled(FMT_COMPILE("  irq_entry(+{}msec irq={}:{})\n{}"),
+                       Msec(hunk.start, irq.entry).text(), irq.irq, irq.handler, kJoint);
   }
   write_root(hunk, names, out);
   if (hunk.softirq) {
-    out.print(FMT_COMPILE("  softirq_entry(+{}msec)\n{}"), Msec(hunk.start, *hunk.softirq).text(),
-              kJoint);
+    out.print_compiled(FMT_COMPILE("  softirq_entry(+{}msec)\n{}"),
+                       Msec(hunk.start, *hunk.softirq).text(), kJoint);
   }
   for (std::size_t i = 0; i < hunk.steps.size(); ++i) {
     const track::ReceiveHunk::Step& step = hunk.steps[i];
     if (step.is_poll) {
       const track::HunkPoll& poll = hunk.polls[step.index];
-      out.print(FMT_COMPILE("  napi_poll_exit(+{}msec {})\n"), Msec(hunk.start, poll.time).text(),
-                names.devices.name(poll.device));
+      out.print_compiled(FMT_COMPILE("  napi_poll_exit(+{}msec {})\n"),
+                         Msec(hunk.start, poll.time).text(), names.devices.name(poll.device));
     } else {
       write_packet(hunk, hunk.packets[step.index], names, out);
     }
@@ -163,29 +166,29 @@ void write_transmit_header(TextWriter& out) {
 
 void write_transmit_text(const track::Leg& leg, const PacketNames& names, TextWriter& out) {
   const track::StageTimes& stages = leg.stages;
-  out.print(FMT_COMPILE("{:>7} {:>5} {}sec "), names.devices.name(leg.device), leg.len,
-            Seconds(leg.birth).right(13));
+  out.print_compiled(FMT_COMPILE("{:>7} {:>5} {}sec "), names.devices.name(leg.device), leg.len,
+                     Seconds(leg.birth).right(13));
   if (stages.has(Stage::xmit)) {
-    out.print(FMT_COMPILE("{}msec "), Msec(leg.birth, stages[Stage::xmit]).right(12));
+    out.print_compiled(FMT_COMPILE("{}msec "), Msec(leg.birth, stages[Stage::xmit]).right(12));
   } else {
     out.print("{:>16} ", "-");
   }
   if (stages.has(Stage::complete)) {
     const Nanoseconds from = stages.has(Stage::xmit) ? stages[Stage::xmit] : leg.birth;
-    out.print(FMT_COMPILE("     {}msec"), Msec(from, stages[Stage::complete]).right(12));
+    out.print_compiled(FMT_COMPILE("     {}msec"), Msec(from, stages[Stage::complete]).right(12));
   } else {
     out.print("     {:>16}", "-");
   }
-  if (leg.segments > 0) out.print(FMT_COMPILE("  {} segments"), leg.segments);
-  if (leg.requeues > 0) out.print(FMT_COMPILE("  requeued {} times"), leg.requeues);
+  if (leg.segments > 0) out.print_compiled(FMT_COMPILE("  {} segments"), leg.segments);
+  if (leg.requeues > 0) out.print_compiled(FMT_COMPILE("  requeued {} times"), leg.requeues);
   if (leg.handed_over) out.write("  to the receiver");
   if (leg.outcome == track::Outcome::dropped) {
-    out.print(FMT_COMPILE("  DROPPED {} {}"), names.reasons.name(leg.reason),
-              leg.location == 0 ? "" : names.symbols.name(leg.location));
+    out.print_compiled(FMT_COMPILE("  DROPPED {} {}"), names.reasons.name(leg.reason),
+                       leg.location == 0 ? "" : names.symbols.name(leg.location));
   } else if (leg.outcome != track::Outcome::transmitted) {
-    out.print(FMT_COMPILE("  {}"), name(leg.outcome));
+    out.print_compiled(FMT_COMPILE("  {}"), name(leg.outcome));
   }
-  if (leg.rc != 0) out.print(FMT_COMPILE("  rc={:#x}"), leg.rc);
+  if (leg.rc != 0) out.print_compiled(FMT_COMPILE("  rc={:#x}"), leg.rc);
   if (leg.crossed_loss) out.write("  (events were lost)");
   out.write("\n");
 }

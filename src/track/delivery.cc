@@ -59,8 +59,7 @@ void Delivery::forget_doings(Task& task) {
   origins_.release_sent(task);
   task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
-  task.adjustments = 0;
-  task.copied_first = false;
+  task.begins_receive();
   task.call = {};
   task.sleep = {};
   task.call_entered = task.woken_early_at = 0;
@@ -418,8 +417,7 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
     } else {
       commit(task, key);
     }
-    task.adjustments = 0;
-    task.copied_first = false;
+    task.begins_receive();
   } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
   } else if (protocol == kProtocolUdp) {
@@ -673,8 +671,7 @@ void Delivery::call_entered(const EventHeader& header, const EnteredCall& call) 
   task.in_call = task.called = task.makes_calls = sees_calls_ = true;
   task.woken_early_at = 0;
   task.turned = kNoFlow;
-  task.adjustments = 0;
-  task.copied_first = false;
+  task.begins_receive();
   task.peeking = call.peeks;
   task.discarding = call.discards && !call.peeks;
   task.adjusted_socket = 0;

@@ -94,6 +94,11 @@ struct Task {
   std::vector<LegRef> sent;  // sent by this call, until its socket is known
   FlowId turned = kNoFlow;   // the connection that it has just opened or closed
 
+  // It has taken nothing of a stream yet.
+  void begins_receive() {
+    adjustments = 0;
+    copied_first = false;
+  }
   // It takes a stream's bytes before it copies any.
   bool takes_uncopied() const { return adjustments > 0 && !copied_first; }
 

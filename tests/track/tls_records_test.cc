@@ -30,6 +30,8 @@ struct TlsRecords : DeliveryScript {
     arrive(time, address, 500);
     read(time + 10, address, 500);
   }
+  // Who reads records has announced them, and then the socket has (tls_data_ready() and
+  // sock_def_readable() both trace sk_data_ready, 6.3 to 6.18).
   void arrive_for_records(Nanoseconds time, SkbAddr address, std::uint32_t payload) {
     arrive(time, address, payload);
     tracker.on(at(time + 3), ready(kTcp));
@@ -40,6 +42,13 @@ struct TlsRecords : DeliveryScript {
     enter(time, "recvmsg");
     for (int i = 0; i < records; ++i) take_record(time + 1);
     recv_length(time + 2, len);
+    exit(time + 3, len);
+  }
+  // It takes the record, and leaves its text.
+  void peek_at_text(Nanoseconds time, std::int32_t len) {
+    enter(time, "recvfrom");
+    take_record(time + 1);
+    recv_length(time + 2, len, kTcp, MSG_PEEK);
     exit(time + 3, len);
   }
   // Two segments are read in parts, by copies: as ever, and known exactly.
@@ -119,10 +128,7 @@ TEST_F(TlsRecords, that_were_peeked_at_are_read_by_the_next_call) {
   arrive_for_records(1000, skb(1), 100 + kBesideText);
   read_text(2000, 100);
   arrive_for_records(3000, skb(2), 100 + kBesideText);
-  enter(4000, "recvfrom");
-  take_record(4001);
-  recv_length(4002, 100, kTcp, MSG_PEEK);
-  exit(4003, 100);
+  peek_at_text(4000, 100);
   read_text(5000, 100, 0);
   tracker.finish();
   expect_read(2, 5003);
@@ -130,10 +136,7 @@ TEST_F(TlsRecords, that_were_peeked_at_are_read_by_the_next_call) {
 
 TEST_F(TlsRecords, may_be_peeked_at_first) {
   for (const std::uint64_t i : {1, 2}) arrive_for_records(1000 * i, skb(i), 100 + kBesideText);
-  enter(4000, "recvfrom");
-  take_record(4001);
-  recv_length(4002, 100, kTcp, MSG_PEEK);
-  exit(4003, 100);
+  peek_at_text(4000, 100);
   read_text(5000, 100, 0);
   read_text(6000, 100);
   tracker.finish();
@@ -314,16 +317,23 @@ TEST_F(TlsRecords, that_end_nowhere_are_taken_for_the_usual) {
 
 // Before 6.3 no socket tells.
 struct TlsRecordsBefore63 : DeliveryScript {
+  void take_some(Nanoseconds time) { tracker.on(reader(time), TcpRcvSpaceAdjust{kSocket, 5}); }
   void take(Nanoseconds time, std::int64_t len, std::string_view call = "recvmsg") {
     enter(time, call);
-    tracker.on(reader(time + 1), TcpRcvSpaceAdjust{kSocket, 5});
+    take_some(time + 1);
     exit(time + 2, len);
+  }
+  void enter_peek(Nanoseconds time) {
+    SysEnter event;
+    event.family_member = "recvfrom";
+    event.flags = MSG_PEEK;
+    tracker.on(reader(time), event);
   }
   void shake_hands() {
     arrive_unannounced(10, skb(9), 500);
     enter(20);
     copy(21, skb(9), 500);
-    tracker.on(reader(22), TcpRcvSpaceAdjust{kSocket, 5});
+    take_some(22);
     exit(23, 500);
   }
 };
@@ -355,7 +365,7 @@ TEST_F(TlsRecordsBefore63, may_be_copied_from_another_skb) {
   for (const std::uint64_t i : {1, 2}) {
     arrive_unannounced(1000 * i, skb(i), 122);
     enter(1000 * i + 100, "recvmsg");
-    tracker.on(reader(1000 * i + 101), TcpRcvSpaceAdjust{kSocket, 5});
+    take_some(1000 * i + 101);
     copy(1000 * i + 102, skb(50), 100);
     exit(1000 * i + 103, 100);
   }
@@ -370,11 +380,8 @@ TEST_F(TlsRecordsBefore63, are_read_by_who_peeks) {
   arrive_unannounced(1000, skb(1), 129);
   take(1100, 100);
   arrive_unannounced(2000, skb(2), 129);
-  SysEnter peeks;
-  peeks.family_member = "recvfrom";
-  peeks.flags = MSG_PEEK;
-  tracker.on(reader(3000), peeks);
-  tracker.on(reader(3001), TcpRcvSpaceAdjust{kSocket, 5});
+  enter_peek(3000);
+  take_some(3001);
   exit(3002, 100);
   enter(4000);
   exit(4002, 100);
@@ -385,12 +392,9 @@ TEST_F(TlsRecordsBefore63, are_read_by_who_peeks) {
 TEST_F(TlsRecordsBefore63, are_not_told_by_who_peeks) {
   shake_hands();
   arrive_unannounced(1000, skb(1), 129);
-  SysEnter peeks;
-  peeks.family_member = "recvfrom";
-  peeks.flags = MSG_PEEK;
-  tracker.on(reader(2000), peeks);
+  enter_peek(2000);
   copy(2001, skb(1), 100);
-  tracker.on(reader(2002), TcpRcvSpaceAdjust{kSocket, 5});
+  take_some(2002);
   exit(2003, 100);
   tracker.finish();
   EXPECT_EQ(leg(2).outcome, Outcome::open);
@@ -402,7 +406,7 @@ TEST_F(TlsRecordsBefore63, are_not_told_by_who_copies) {
   arrive_unannounced(1000, skb(1), 129);
   enter(2000);
   copy(2001, skb(1), 100);
-  tracker.on(reader(2002), TcpRcvSpaceAdjust{kSocket, 5});
+  take_some(2002);
   exit(2003, 100);
   tracker.finish();
   EXPECT_EQ(leg(2).outcome, Outcome::open);
