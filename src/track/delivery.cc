@@ -35,11 +35,14 @@ bool is_splice(std::string_view call) {
          (call == "splice" || call == "sendfile64" || call == "sendfile");
 }
 
-// Calls that close the task's descriptors, or disconnect them.
-bool ends_sockets(std::string_view call) {
-  constexpr std::string_view kCalls[] = {"close", "close_range", "dup2",   "dup3",    "connect",
+bool closes_descriptors(std::string_view call) {
+  constexpr std::string_view kCalls[] = {"close", "close_range", "dup2",   "dup3",
                                          "exit",  "exit_group",  "execve", "execveat"};
   return std::find(std::begin(kCalls), std::end(kCalls), call) != std::end(kCalls);
+}
+// Or disconnects them.
+bool ends_sockets(std::string_view call) {
+  return call == "connect" || closes_descriptors(call);
 }
 
 [[gnu::noinline]] std::uint64_t copied_bytes(const Task& task) {
@@ -60,7 +63,7 @@ void Delivery::forget_doings(Task& task) {
   task.in_call = task.called = task.peeking = task.discarding = task.slept = false;
   task.datagram_freed = task.another_freed = false;
   task.begins_receive();
-  task.call = {};
+  task.call = task.last_call = {};
   task.sleep = {};
   task.call_entered = task.woken_early_at = 0;
   task.early_socket = 0;
@@ -714,8 +717,8 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
   origins_.release_sent(task);
   task.in_call = task.peeking = task.discarding = false;
   task.datagram_freed = task.another_freed = false;
-  task.call = {};
-  task.call_entered = 0;
+  task.last_call = std::exchange(task.call, {});
+  task.last_call_entered = std::exchange(task.call_entered, 0);
   task.woken_early_at = 0;
   task.turned = kNoFlow;
 }
@@ -733,6 +736,13 @@ std::optional<Nanoseconds> Delivery::call_begun(const EventHeader& header) {
   if (!in_task(header)) return std::nullopt;
   const Task& task = this->task(header);
   return task.in_call ? std::optional(task.call_entered) : std::nullopt;
+}
+
+std::optional<Nanoseconds> Delivery::socket_held_since(const EventHeader& header) {
+  if (!in_task(header)) return std::nullopt;
+  const Task& task = this->task(header);
+  const bool closes = !task.in_call && closes_descriptors(task.last_call);
+  return closes ? std::optional(task.last_call_entered) : call_begun(header);
 }
 
 Protocol::Connected Delivery::connection(SockAddr sk) {

@@ -128,6 +128,10 @@ class Delivery {
   void received_unprobed(const EventHeader& header, SockAddr sk, const Protocol::Probed& probed);
   // When the call began that the event lies in; nothing in interrupts, and where no call is known.
   std::optional<Nanoseconds> call_begun(const EventHeader& header);
+  // The same where a call has closed a socket and returned: before 6.6 that one is ended on the
+  // task's way out of the kernel, behind the event of the return (fput(), fs/file_table.c, and
+  // task_work_run(), kernel/task_work.c).
+  std::optional<Nanoseconds> socket_held_since(const EventHeader& header);
 
   // The stack goes on to something else: a waking from here on is not the last packet's doing.
   void moves_on(const EventHeader& header) {

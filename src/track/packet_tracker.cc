@@ -532,7 +532,7 @@ void PacketTracker::on(const EventHeader& header, const InetSockSetState& event)
   const bool has_no_probe = event.oldstate != kTcpEstablished && !in_task(header);
   if (has_no_probe) origins_.done_with_another(header.cpu);
   LiveLeg* segment = protocol_.state_changed(header, event, delivery_.connection(event.skaddr),
-                                             delivery_.call_begun(header));
+                                             delivery_.socket_held_since(header));
   delivery_.state_changed(header, event, segment, comms_.name(header.pid));
 }
 

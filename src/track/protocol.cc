@@ -179,6 +179,16 @@ LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len) {
   return nullptr;
 }
 
+// The oldest that the task itself has received.
+template <class Fits>
+LiveLeg* Protocol::received_by_task(const EventHeader& header, Fits fits) {
+  for (const LegRef& ref : waiting_.on(header.cpu)) {
+    LiveLeg* leg = ref.get();
+    if (leg != nullptr && leg->rx.poller == header.pid && fits(*leg)) return leg;
+  }
+  return nullptr;
+}
+
 // No call is known that could have locked a socket. A thread polls, as threaded NAPI does, and
 // works on what it has received. Or a worker does its part of what others have, such as to decrypt
 // (cryptd_queue_worker(), crypto/cryptd.c, 5.4 to 6.18: each CPU has its own queue), in the order
@@ -186,13 +196,7 @@ LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len) {
 template <class Fits>
 LiveLeg* Protocol::take_of_thread(const EventHeader& header, Fits fits) {
   Cpu& cpu = this->cpu(header.cpu);
-  LiveLeg* first = nullptr;
-  for (const LegRef& ref : waiting_.on(header.cpu)) {
-    LiveLeg* leg = ref.get();
-    if (leg == nullptr || leg->rx.poller != header.pid || !fits(*leg)) continue;
-    first = leg;
-    break;
-  }
+  LiveLeg* first = received_by_task(header, fits);
   if (first == nullptr) {
     waiting_.each([&](LiveLeg& leg) {
       const bool is_next =
@@ -213,6 +217,17 @@ LiveLeg* Protocol::take_polled(const EventHeader& header, FlowId flow, std::uint
            came_by(may_be, device) && may_be.owns_address;
   });
   if (leg != nullptr) take_put_aside(*leg);
+  return leg;
+}
+
+// A call that hands packets to the stack, as write() to a tun device does, has them run through TCP
+// one after the other before it returns (tun_rx_batched(), drivers/net/tun.c, 5.4 to 6.18).
+template <class Fits>
+LiveLeg* Protocol::take_written(const EventHeader& header, Nanoseconds since, Fits fits) {
+  LiveLeg* leg = received_by_task(header, [&](const LiveLeg& may_be) {
+    return may_be.stages[Stage::stack] >= since && Waiting::has_no_event(&may_be) && fits(may_be);
+  });
+  if (leg != nullptr) waiting_.remove(*leg);
   return leg;
 }
 
@@ -277,8 +292,15 @@ void Protocol::find_probed(const EventHeader& header, TcpProbe event,
     probed.leg = take_fitting(header.cpu, flow, event.data_len);
   } else if (!since) {
     probed.leg = take_polled(header, flow, event.data_len);
-  } else if (event.data_len == 0) {
-    probed.leg = take_backlogged(flow, of(flow).device, *since);
+  } else {
+    probed.leg = take_written(header, *since, [&](const LiveLeg& may_be) {
+      return may_be.owns_address && could_carry(may_be.rx.stack_len, event.data_len);
+    });
+    if (probed.leg != nullptr) {
+      if (flow != kNoFlow) of(flow).device = probed.leg->rx.last_device;
+    } else if (event.data_len == 0) {
+      probed.leg = take_backlogged(flow, of(flow).device, *since);
+    }
   }
   if (probed.leg == nullptr && in_task(header)) take_waiting(event, since, probed);
 }
@@ -547,7 +569,8 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   if (!in_task(header)) {
     leg = waiting_.take_oldest(header.cpu, connection.device);
   } else if (since) {
-    leg = take_backlogged(connection.flow, connection.device, *since);
+    leg = take_written(header, *since, [](const LiveLeg&) { return true; });
+    if (leg == nullptr) leg = take_backlogged(connection.flow, connection.device, *since);
     if (leg == nullptr) leg = waiting_.take_oldest(header.cpu, connection.device);
   } else {
     leg = take_of_thread(header, [&](const LiveLeg& may_be) {

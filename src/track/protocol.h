@@ -195,7 +195,11 @@ class Protocol {
   [[gnu::noinline]] void find_probed(const EventHeader& header, TcpProbe event,
                                      std::optional<Nanoseconds> since, Probed& probed);
   template <class Fits>
+  LiveLeg* received_by_task(const EventHeader& header, Fits fits);
+  template <class Fits>
   LiveLeg* take_of_thread(const EventHeader& header, Fits fits);
+  template <class Fits>
+  LiveLeg* take_written(const EventHeader& header, Nanoseconds since, Fits fits);
   [[gnu::noinline]] LiveLeg* take_polled(const EventHeader& header, FlowId flow,
                                          std::uint32_t data_len);
   bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);

@@ -780,12 +780,16 @@ class SkbFollower {
   Way* backlogged(Index i, std::uint64_t cookie) {
     if (!in_task(at(i))) return nullptr;
     Index begin = i;
+    bool has_returned = false;
     while (begin-- > 0) {
       if (at(begin).header.pid != at(i).header.pid) continue;
-      if (at(begin).kind == Kind::call_exit) return nullptr;
       if (at(begin).kind == Kind::call_enter) break;
+      has_returned = has_returned || at(begin).kind == Kind::call_exit;
     }
     if (begin == kNone) return nullptr;
+    // Before 6.6 it ends its socket behind its return.
+    const bool closes = at(i).kind == Kind::set_state && at(begin).call == "close";
+    if (has_returned && !closes) return nullptr;
     std::vector<Way*> found;
     for (Way& way : ways_) {
       const auto stack = way.stages.find(Stage::stack);

@@ -110,6 +110,80 @@ TEST_F(ReceiveBacklog, without_a_call_nobody_knows_since_when) {
   EXPECT_NE(outcome(2), Outcome::acked);
 }
 
+// Seen on 6.1: close() ends the socket on the task's way out of the kernel.
+TEST_F(ReceiveBacklog, behind_a_close_it_came_since_that_began) {
+  acknowledged_in_softirq();
+  receive_elsewhere(54, 1);
+  enter(60, "close");
+  receive_elsewhere(70, 2);
+  exit(80);
+  receive_elsewhere(90, 3);
+  change(task(130), kTcpLastAck, kTcpClose);
+  tracker.finish();
+  EXPECT_EQ(outcome(3), Outcome::consumed);
+  EXPECT_EQ(packets.with_id(3).last.confidence, Confidence::inferred);
+  for (const std::uint64_t id : {2, 4}) EXPECT_NE(outcome(id), Outcome::consumed) << id;
+}
+
+// Seen in a guest: setsockopt() holds a socket, too, and not every profile records it.
+TEST_F(ReceiveBacklog, behind_another_call_nobody_knows_since_when) {
+  acknowledged_in_softirq();
+  enter(60, "connect");
+  receive_elsewhere(70, 1);
+  exit(80);
+  change(task(130), kTcpSynSent, kTcpEstablished);
+  tracker.finish();
+  EXPECT_NE(outcome(2), Outcome::consumed);
+}
+
+TEST_F(ReceiveBacklog, behind_a_loss_nobody_knows_since_when) {
+  acknowledged_in_softirq();
+  enter(60, "close");
+  exit(62);
+  tracker.on_loss({1, 63, 66, 5});
+  receive_elsewhere(70, 1);
+  change(task(130), kTcpLastAck, kTcpClose);
+  tracker.finish();
+  EXPECT_NE(outcome(2), Outcome::consumed);
+}
+
+// As write() to a tun device does.
+TEST_F(ReceiveBacklog, what_a_call_hands_to_the_stack_waits_for_nobody) {
+  receive(10, skb(1), 680, "eth0");  // waits for another
+  softirq_exit(12);
+  enter(20, "write");
+  tracker.on(task(30), NetifReceiveSkb{{skb(2), 652, "tun0"}});
+  acknowledged(task(40), 600);
+  exit(50);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 40U);
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::exact);
+  EXPECT_FALSE(packets.with_id(1).last.stages.has(Stage::proto));
+}
+
+TEST_F(ReceiveBacklog, what_another_call_has_handed_to_the_stack_may_wait) {
+  enter(20, "write");
+  tracker.on(task(30), NetifReceiveSkb{{skb(1), 652, "tun0"}});
+  exit(40);
+  enter(50, "recvfrom");
+  acknowledged(task(60), 600);
+  exit(70);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(1).last, Stage::proto), 60U);
+  EXPECT_EQ(packets.with_id(1).last.confidence, Confidence::inferred);
+}
+
+TEST_F(ReceiveBacklog, what_a_call_hands_to_the_stack_changes_the_state_of_its_connection) {
+  enter(20, "write");
+  receive_elsewhere(22, 1);
+  tracker.on(task(30), NetifReceiveSkb{{skb(2), 60, "tun0"}});
+  change(task(40), kTcpSynSent, kTcpEstablished);
+  exit(50);
+  tracker.finish();
+  EXPECT_NE(outcome(1), Outcome::consumed);
+  EXPECT_EQ(outcome(2), Outcome::consumed);
+}
+
 TEST_F(ReceiveBacklog, without_a_call_it_is_what_its_cpu_received) {
   acknowledged_in_softirq();
   softirq(70, 1);
