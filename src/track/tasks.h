@@ -66,9 +66,9 @@ struct Task {
   std::int64_t call_nr = 0;
   bool call_told_raw = false;  // by raw_syscalls first
   Nanoseconds call_entered = 0;
-  bool in_call = false;
   std::string_view last_call;  // the one that has returned last, until a gap
   Nanoseconds last_call_entered = 0;
+  bool in_call = false;
   bool makes_calls = false;  // a call of it was seen: its returns will be seen, too
   bool called = false;       // since the last gap: was on a CPU then
   bool peeking = false;      // the call has MSG_PEEK
