@@ -60,6 +60,7 @@ void NetRxContext::on(const EventHeader& header, const SoftirqEntry& event) {
   softirq_ = poll_began_ = header.time;
   softirq_pid_ = header.pid;
   outside_pid_ = kNobody;
+  flushes_ = 0;
   ++run_;
   ++poll_;
 }
@@ -71,12 +72,16 @@ void NetRxContext::on(const EventHeader&, const SoftirqExit& event) {
   raise_of_run_ = Raise();
   raise_ = softirq_ = poll_began_ = 0;
   softirq_pid_ = 0;
+  flushes_ = 0;
   ++run_;
   ++poll_;
 }
 
 // Written when the poll function has returned: the next one begins here.
-void NetRxContext::on(const EventHeader& header, const NapiPoll&) {
+void NetRxContext::on(const EventHeader& header, const NapiPoll& event) {
+  const bool is_full = hands_over_ && event.work >= event.budget;
+  flushes_ = softirq_ == 0 || is_full ? poll_ : 0;
+  hands_over_ = false;
   ++poll_;
   if (softirq_ != 0) {
     poll_began_ = header.time;

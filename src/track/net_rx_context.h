@@ -70,6 +70,15 @@ class NetRxContext {
   // than `not_before`.
   void set_stages(StageTimes& stages, Nanoseconds not_before) const;
 
+  // The stack receives what entered it in that poll, and waits in no backlog: in the same poll, or
+  // where that hands over its last packets behind its event (gro_normal_list() in __napi_poll(),
+  // napi_poll() before 5.12, when it has used up its budget, and in busy_poll; net/core/dev.c, 5.4
+  // to 6.18). With receive packet steering a poll hands over nothing.
+  bool hands_over(std::uint32_t run, std::uint32_t poll) {
+    if (run == run_ && poll == poll_) return hands_over_ = true;
+    return poll == flushes_;
+  }
+
   // Which run of NET_RX, and which poll in it, is going on. Never 0.
   std::uint32_t run() const { return run_; }
   std::uint32_t poll() const { return poll_; }
@@ -111,6 +120,8 @@ class NetRxContext {
   Pid outside_pid_ = kNobody;  // who receives outside the softirq
   std::uint32_t run_ = 1;
   std::uint32_t poll_ = 1;
+  bool hands_over_ = false;    // the poll that is going on
+  std::uint32_t flushes_ = 0;  // the poll before, when there may be more of it; else 0
 };
 
 using NetRxContexts = PerCpu<NetRxContext>;

@@ -39,6 +39,13 @@ constexpr std::size_t kMaxSums = 64;
 // SYNs that wait for their answer.
 constexpr std::size_t kMaxSyns = 4096;
 
+// Such as write() to a tun device (tun_rx_batched(), drivers/net/tun.c), and a read that polls its
+// NIC while it waits (sk_busy_loop(), include/net/busy_poll.h; both 5.4 to 6.18): that holds no
+// socket yet, and TCP has what it received before it goes on.
+bool was_received_in_call(const LiveLeg& leg, const EventHeader& header, Nanoseconds since) {
+  return leg.rx.poller == header.pid && leg.stages[Stage::stack] >= since;
+}
+
 // Some time passes before it is looked at.
 bool may_have_come_since(const LiveLeg& leg, Nanoseconds time) {
   return leg.stages[Stage::stack] + kMaxProtocolTime >= time;
@@ -153,22 +160,28 @@ bool Protocol::is_below(const LiveLeg& leg, std::optional<DeviceId> device) {
   return device && stacked_.lies_on(*device, leg.rx.last_device);
 }
 
-// In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits.
-LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len) {
+// In softirq one packet after the other runs through tcp_v4_rcv(): the oldest that fits, of those
+// that may be.
+template <class MayBe>
+LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len, MayBe may_be) {
   const std::optional<DeviceId> device = of(flow).device;
   const std::vector<LegRef>& waiting = waiting_.on(id);
+  bool is_first = true;
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     LiveLeg* leg = waiting[i].get();
-    if (leg == nullptr || leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
+    if (leg == nullptr || !may_be(*leg)) continue;
+    const bool is_not_first = !std::exchange(is_first, false);
+    if (leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
     if (is_below(*leg, device) || !leg->owns_address) continue;
     // Nothing more will be heard of it: whether it was another cannot be found out later.
-    const auto may_be_another = [](const LegRef& ref) {
-      return Waiting::has_no_event(ref.get()) && has_no_data(ref.get()->rx.stack_len);
+    const auto may_be_another = [&](const LegRef& ref) {
+      return Waiting::has_no_event(ref.get()) && may_be(*ref.get()) &&
+             has_no_data(ref.get()->rx.stack_len);
     };
     const bool doubtful =
         data_len == 0 && std::any_of(waiting.begin() + i + 1, waiting.end(), may_be_another);
     waiting_.remove(*leg);
-    if (i > 0 || doubtful) {
+    if (is_not_first || doubtful) {
       leg->infer();
     } else if (flow != kNoFlow) {
       of(flow).device = leg->rx.last_device;
@@ -217,17 +230,6 @@ LiveLeg* Protocol::take_polled(const EventHeader& header, FlowId flow, std::uint
            came_by(may_be, device) && may_be.owns_address;
   });
   if (leg != nullptr) take_put_aside(*leg);
-  return leg;
-}
-
-// A call that hands packets to the stack, as write() to a tun device does, has them run through TCP
-// one after the other before it returns (tun_rx_batched(), drivers/net/tun.c, 5.4 to 6.18).
-template <class Fits>
-LiveLeg* Protocol::take_written(const EventHeader& header, Nanoseconds since, Fits fits) {
-  LiveLeg* leg = received_by_task(header, [&](const LiveLeg& may_be) {
-    return may_be.stages[Stage::stack] >= since && Waiting::has_no_event(&may_be) && fits(may_be);
-  });
-  if (leg != nullptr) waiting_.remove(*leg);
   return leg;
 }
 
@@ -289,18 +291,17 @@ void Protocol::find_probed(const EventHeader& header, TcpProbe event,
                            std::optional<Nanoseconds> since, Probed& probed) {
   const FlowId flow = track::flow_of(flows_, event);
   if (!in_task(header)) {
-    probed.leg = take_fitting(header.cpu, flow, event.data_len);
+    const auto any = [](const LiveLeg&) { return true; };
+    probed.leg = take_fitting(header.cpu, flow, event.data_len, any);
   } else if (!since) {
     probed.leg = take_polled(header, flow, event.data_len);
   } else {
-    probed.leg = take_written(header, *since, [&](const LiveLeg& may_be) {
-      return may_be.owns_address && could_carry(may_be.rx.stack_len, event.data_len);
-    });
-    if (probed.leg != nullptr) {
-      if (flow != kNoFlow) of(flow).device = probed.leg->rx.last_device;
-    } else if (event.data_len == 0) {
+    const auto in_call = [&](const LiveLeg& leg) {
+      return was_received_in_call(leg, header, *since);
+    };
+    probed.leg = take_fitting(header.cpu, flow, event.data_len, in_call);
+    if (probed.leg == nullptr && event.data_len == 0)
       probed.leg = take_backlogged(flow, of(flow).device, *since);
-    }
   }
   if (probed.leg == nullptr && in_task(header)) take_waiting(event, since, probed);
 }
@@ -569,7 +570,10 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   if (!in_task(header)) {
     leg = waiting_.take_oldest(header.cpu, connection.device);
   } else if (since) {
-    leg = take_written(header, *since, [](const LiveLeg&) { return true; });
+    leg = received_by_task(header, [&](const LiveLeg& may_be) {
+      return Waiting::has_no_event(&may_be) && was_received_in_call(may_be, header, *since);
+    });
+    if (leg != nullptr) waiting_.remove(*leg);
     if (leg == nullptr) leg = take_backlogged(connection.flow, connection.device, *since);
     if (leg == nullptr) leg = waiting_.take_oldest(header.cpu, connection.device);
   } else {

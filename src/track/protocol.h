@@ -191,15 +191,14 @@ class Protocol {
   bool take_waiting(const HalfClosed& end, Nanoseconds since);
   FlowId flow_of(const LiveLeg& leg);
   bool may_be_of(const LiveLeg& leg, FlowId flow);
-  LiveLeg* take_fitting(CpuId id, FlowId flow, std::uint32_t data_len);
+  template <class MayBe>
+  LiveLeg* take_fitting(CpuId id, FlowId flow, std::uint32_t data_len, MayBe may_be);
   [[gnu::noinline]] void find_probed(const EventHeader& header, TcpProbe event,
                                      std::optional<Nanoseconds> since, Probed& probed);
   template <class Fits>
   LiveLeg* received_by_task(const EventHeader& header, Fits fits);
   template <class Fits>
   LiveLeg* take_of_thread(const EventHeader& header, Fits fits);
-  template <class Fits>
-  LiveLeg* take_written(const EventHeader& header, Nanoseconds since, Fits fits);
   [[gnu::noinline]] LiveLeg* take_polled(const EventHeader& header, FlowId flow,
                                          std::uint32_t data_len);
   bool is_below(const LiveLeg& leg, std::optional<DeviceId> device);

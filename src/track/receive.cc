@@ -237,11 +237,10 @@ bool Receiver::is_hop(const EventHeader& header, const NetRxContext& context, co
 // Receive packet steering has put it into the backlog of a CPU, of this very one, perhaps, which no
 // event tells (get_rps_cpu(), enqueue_to_backlog(), net/core/dev.c): what a driver or GRO hands
 // over without that is received in the same poll, and what GRO has held in one of the same CPU.
-bool Receiver::was_spread(const EventHeader& header, const NetRxContext& context,
-                          const LiveLeg& leg) {
+bool Receiver::was_spread(const EventHeader& header, NetRxContext& context, const LiveLeg& leg) {
   if (leg.rx.stacked && !leg.rx.handed_on) return false;
   if (leg.rx.cpu != header.cpu) return true;
-  return !leg.rx.held && (leg.rx.run != context.run() || leg.rx.poll != context.poll());
+  return !leg.rx.held && !context.hands_over(leg.rx.run, leg.rx.poll);
 }
 
 LiveLeg& Receiver::stack(const EventHeader& header, const NetifReceiveSkb& event, DeviceId device) {

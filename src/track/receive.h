@@ -102,8 +102,7 @@ class Receiver {
   }
   void hand_on(LiveLeg& leg);
   static bool has_left_gro(const LiveLeg& leg);
-  static bool was_spread(const EventHeader& header, const NetRxContext& context,
-                         const LiveLeg& leg);
+  static bool was_spread(const EventHeader& header, NetRxContext& context, const LiveLeg& leg);
   static bool is_hop(const EventHeader& header, const NetRxContext& context, const LiveLeg& leg,
                      DeviceId device);
   static void mark(LiveLeg& leg, const EventHeader& header, const NetRxContext& context,

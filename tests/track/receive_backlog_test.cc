@@ -161,6 +161,31 @@ TEST_F(ReceiveBacklog, what_a_call_hands_to_the_stack_waits_for_nobody) {
   EXPECT_FALSE(packets.with_id(1).last.stages.has(Stage::proto));
 }
 
+// Seen on 6.12, as if it were 6.1: a read that polls its NIC (net.core.busy_read).
+TEST_F(ReceiveBacklog, what_a_call_polls_it_receives_in_a_list_behind_the_event) {
+  acknowledged_in_softirq();
+  enter(60, "read");
+  NapiGroReceiveExit leave;
+  leave.ret = 3;  // GRO_NORMAL
+  for (const std::uint32_t i : {1U, 2U}) {
+    tracker.on(task(60 + 5 * i), NapiGroReceiveEntry{{{skb(i), 152 + i, "eth0"}, false, kIpv4}});
+    tracker.on(task(61 + 5 * i), leave);
+  }
+  tracker.on(task(80), NapiPoll{NapiAddr{1}, "eth0", 2, 8});
+  for (const std::uint32_t i : {1U, 2U}) {
+    tracker.on(task(80 + 5 * i), NetifReceiveSkb{{skb(i), 152 + i, "eth0"}});
+  }
+  acknowledged(task(100), 101);
+  acknowledged(task(110), 102);
+  exit(120);
+  tracker.finish();
+  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 100U);
+  EXPECT_EQ(time(packets.with_id(3).last, Stage::proto), 110U);
+  for (const std::uint64_t id : {2, 3}) {
+    EXPECT_EQ(packets.with_id(id).last.confidence, Confidence::exact);
+  }
+}
+
 TEST_F(ReceiveBacklog, what_another_call_has_handed_to_the_stack_may_wait) {
   enter(20, "write");
   tracker.on(task(30), NetifReceiveSkb{{skb(1), 652, "tun0"}});

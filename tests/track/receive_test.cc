@@ -548,6 +548,43 @@ TEST_F(Receive, what_gro_has_held_is_received_in_a_list) {
   EXPECT_FALSE(packets.with_id(2).last.stages.has(Stage::proto));
 }
 
+// Three packets enter GRO; the first is received in their poll, if it is, the others behind the
+// event of that. Of which of these two is a tcp_probe that names none?
+struct BehindItsPoll : Receive {
+  std::uint64_t probed(std::int32_t work, bool first_in_poll, bool another_run = false) {
+    softirq(100);
+    for (const std::uint64_t i : {1, 2, 3}) gro(100 + 2 * i, skb(i), kGroNormal);
+    if (first_in_poll) receive(110, skb(1), 52, "eth0");
+    tracker.on(at(120), NapiPoll{NapiAddr{1}, "eth0", work, 64});
+    if (another_run) {
+      softirq_exit(121);
+      softirq(122);
+    }
+    for (const std::uint64_t i : {2, 3}) receive(120 + 5 * i, skb(i), 52 + 1000, "eth0");
+    probe(145, 1000, std::nullopt);
+    softirq_exit(150);
+    finished();
+    for (const std::uint64_t i : {2, 3}) {
+      if (packets.with_id(i).last.stages.has(Stage::proto)) return i;
+    }
+    return 0;
+  }
+  static constexpr bool kInPoll = true;
+};
+
+TEST_F(BehindItsPoll, of_one_that_used_up_its_budget_come_the_last_in_a_list) {
+  EXPECT_EQ(probed(64, kInPoll), 2U);
+}
+TEST_F(BehindItsPoll, of_another_they_waited_in_a_backlog) {
+  EXPECT_EQ(probed(63, kInPoll), 3U);
+}
+TEST_F(BehindItsPoll, with_packet_steering_none_is_received_in_it) {
+  EXPECT_EQ(probed(64, !kInPoll), 3U);
+}
+TEST_F(BehindItsPoll, in_another_run_they_waited_in_a_backlog) {
+  EXPECT_EQ(probed(64, kInPoll, true), 3U);
+}
+
 // ... by its CPU; another one has it by packet steering.
 TEST_F(Receive, what_gro_has_held_and_packet_steering_moved_is_received_alone) {
   softirq(100);

@@ -18,6 +18,7 @@ source "$here/check.sh"
 # recorded; for `zstd` and `v6` trace-cmd converts it, and keeps our options.
 fixtures() {
   cat <<'LIST'
+busy_nic             zstd   6.1 6.12
 clock_local          as_is  6.12
 container_nic        zstd   6.12
 drop_closed_port     zstd   6.1 6.12

@@ -35,6 +35,7 @@ clean_up() {
   while read -r nic offload; do
     [[ ! -e /sys/class/net/$nic ]] || ethtool -K "$nic" "$offload" on || true
   done < <(cat /run/switched_off 2>/dev/null)
+  echo 0 | tee /proc/sys/net/core/busy_{read,poll} >/dev/null
   rm -rf /tmp/* /run/switched_off
 }
 
