@@ -60,7 +60,6 @@ void NetRxContext::on(const EventHeader& header, const SoftirqEntry& event) {
   softirq_ = poll_began_ = header.time;
   softirq_pid_ = header.pid;
   outside_pid_ = kNobody;
-  flushes_ = 0;
   ++run_;
   ++poll_;
 }

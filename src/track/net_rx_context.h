@@ -70,10 +70,10 @@ class NetRxContext {
   // than `not_before`.
   void set_stages(StageTimes& stages, Nanoseconds not_before) const;
 
-  // The stack receives what entered it in that poll, and waits in no backlog: in the same poll, or
-  // where that hands over its last packets behind its event (gro_normal_list() in __napi_poll(),
-  // napi_poll() before 5.12, when it has used up its budget, and in busy_poll; net/core/dev.c, 5.4
-  // to 6.18). With receive packet steering a poll hands over nothing.
+  // The stack receives what entered GRO in that poll, out of no backlog: in the same poll, or where
+  // that hands over its last packets behind its event (__napi_poll() when it has used up its
+  // budget, and __napi_busy_loop(); net/core/dev.c, 5.4 to 6.18). With receive packet steering a
+  // poll hands over nothing.
   bool hands_over(std::uint32_t run, std::uint32_t poll) {
     if (run == run_ && poll == poll_) return hands_over_ = true;
     return poll == flushes_;

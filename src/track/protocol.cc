@@ -174,9 +174,8 @@ LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len, M
     if (leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
     if (is_below(*leg, device) || !leg->owns_address) continue;
     // Nothing more will be heard of it: whether it was another cannot be found out later.
-    const auto may_be_another = [&](const LegRef& ref) {
-      return Waiting::has_no_event(ref.get()) && may_be(*ref.get()) &&
-             has_no_data(ref.get()->rx.stack_len);
+    const auto may_be_another = [](const LegRef& ref) {
+      return Waiting::has_no_event(ref.get()) && has_no_data(ref.get()->rx.stack_len);
     };
     const bool doubtful =
         data_len == 0 && std::any_of(waiting.begin() + i + 1, waiting.end(), may_be_another);

@@ -186,6 +186,20 @@ TEST_F(ReceiveBacklog, what_a_call_polls_it_receives_in_a_list_behind_the_event)
   }
 }
 
+TEST_F(ReceiveBacklog, nor_is_it_taken_for_what_its_cpu_received_before) {
+  softirq(10, 1);
+  receive(11, skb(1), 52, "eth0", 1);
+  softirq_exit(12, 1);
+  enter(20, "write");
+  tracker.on(task(30), NetifReceiveSkb{{skb(2), 52, "tun0"}});
+  acknowledged(task(40));
+  exit(50);
+  tracker.finish();
+  EXPECT_EQ(outcome(1), Outcome::open);
+  EXPECT_EQ(outcome(2), Outcome::acked);
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::exact);
+}
+
 TEST_F(ReceiveBacklog, what_another_call_has_handed_to_the_stack_may_wait) {
   enter(20, "write");
   tracker.on(task(30), NetifReceiveSkb{{skb(1), 652, "tun0"}});

@@ -564,8 +564,8 @@ struct BehindItsPoll : Receive {
     probe(145, 1000, std::nullopt);
     softirq_exit(150);
     finished();
-    for (const std::uint64_t i : {2, 3}) {
-      if (packets.with_id(i).last.stages.has(Stage::proto)) return i;
+    for (const Leg& leg : legs.rx) {
+      if (leg.stages.has(Stage::proto)) return leg.skbaddr == skb(2) ? 2 : 3;
     }
     return 0;
   }
@@ -579,6 +579,14 @@ TEST_F(BehindItsPoll, of_another_they_waited_in_a_backlog) {
   EXPECT_EQ(probed(63, kInPoll), 3U);
 }
 TEST_F(BehindItsPoll, with_packet_steering_none_is_received_in_it) {
+  EXPECT_EQ(probed(64, !kInPoll), 3U);
+}
+TEST_F(BehindItsPoll, what_the_poll_before_has_handed_over_says_nothing) {
+  softirq(50);
+  gro(60, skb(4), kGroNormal);
+  receive(70, skb(4), 52, "eth0");
+  poll(80);
+  softirq_exit(90);
   EXPECT_EQ(probed(64, !kInPoll), 3U);
 }
 TEST_F(BehindItsPoll, in_another_run_they_waited_in_a_backlog) {
