@@ -166,11 +166,11 @@ template <class MayBe>
 LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len, MayBe may_be) {
   const std::optional<DeviceId> device = of(flow).device;
   const std::vector<LegRef>& waiting = waiting_.on(id);
-  bool is_first = true;
+  bool any_before = false;
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     LiveLeg* leg = waiting[i].get();
     if (leg == nullptr || !may_be(*leg)) continue;
-    const bool is_not_first = !std::exchange(is_first, false);
+    const bool is_behind = std::exchange(any_before, true);
     if (leg->rx.control || !could_carry(leg->rx.stack_len, data_len)) continue;
     if (is_below(*leg, device) || !leg->owns_address) continue;
     // Nothing more will be heard of it: whether it was another cannot be found out later.
@@ -180,7 +180,7 @@ LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len, M
     const bool doubtful =
         data_len == 0 && std::any_of(waiting.begin() + i + 1, waiting.end(), may_be_another);
     waiting_.remove(*leg);
-    if (is_not_first || doubtful) {
+    if (is_behind || doubtful) {
       leg->infer();
     } else if (flow != kNoFlow) {
       of(flow).device = leg->rx.last_device;
@@ -193,10 +193,12 @@ LiveLeg* Protocol::take_fitting(CpuId id, FlowId flow, std::uint32_t data_len, M
 
 // The oldest that the task itself has received.
 template <class Fits>
-LiveLeg* Protocol::received_by_task(const EventHeader& header, Fits fits) {
+LiveLeg* Protocol::take_own(const EventHeader& header, Fits fits) {
   for (const LegRef& ref : waiting_.on(header.cpu)) {
     LiveLeg* leg = ref.get();
-    if (leg != nullptr && leg->rx.poller == header.pid && fits(*leg)) return leg;
+    if (leg == nullptr || leg->rx.poller != header.pid || !fits(*leg)) continue;
+    waiting_.remove(*leg);
+    return leg;
   }
   return nullptr;
 }
@@ -207,18 +209,18 @@ LiveLeg* Protocol::received_by_task(const EventHeader& header, Fits fits) {
 // in which that came.
 template <class Fits>
 LiveLeg* Protocol::take_of_thread(const EventHeader& header, Fits fits) {
+  if (LiveLeg* own = take_own(header, fits)) return own;
   Cpu& cpu = this->cpu(header.cpu);
-  LiveLeg* first = received_by_task(header, fits);
-  if (first == nullptr) {
-    waiting_.each([&](LiveLeg& leg) {
-      const bool is_next =
-          leg.rx.cpu == header.cpu && leg.rx.poller != header.pid && leg.birth > cpu.worked;
-      if (!is_next || !fits(leg)) return;
-      if (first == nullptr || came_before(&leg, first)) first = &leg;
-    });
-    if (first != nullptr) cpu.worked = first->birth;
-  }
-  if (first != nullptr) waiting_.remove(*first);
+  LiveLeg* first = nullptr;
+  waiting_.each([&](LiveLeg& leg) {
+    const bool is_next =
+        leg.rx.cpu == header.cpu && leg.rx.poller != header.pid && leg.birth > cpu.worked;
+    if (!is_next || !fits(leg)) return;
+    if (first == nullptr || came_before(&leg, first)) first = &leg;
+  });
+  if (first == nullptr) return nullptr;
+  cpu.worked = first->birth;
+  waiting_.remove(*first);
   return first;
 }
 
@@ -569,10 +571,9 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
   if (!in_task(header)) {
     leg = waiting_.take_oldest(header.cpu, connection.device);
   } else if (since) {
-    leg = received_by_task(header, [&](const LiveLeg& may_be) {
+    leg = take_own(header, [&](const LiveLeg& may_be) {
       return Waiting::has_no_event(&may_be) && was_received_in_call(may_be, header, *since);
     });
-    if (leg != nullptr) waiting_.remove(*leg);
     if (leg == nullptr) leg = take_backlogged(connection.flow, connection.device, *since);
     if (leg == nullptr) leg = waiting_.take_oldest(header.cpu, connection.device);
   } else {

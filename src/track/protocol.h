@@ -196,7 +196,7 @@ class Protocol {
   [[gnu::noinline]] void find_probed(const EventHeader& header, TcpProbe event,
                                      std::optional<Nanoseconds> since, Probed& probed);
   template <class Fits>
-  LiveLeg* received_by_task(const EventHeader& header, Fits fits);
+  LiveLeg* take_own(const EventHeader& header, Fits fits);
   template <class Fits>
   LiveLeg* take_of_thread(const EventHeader& header, Fits fits);
   [[gnu::noinline]] LiveLeg* take_polled(const EventHeader& header, FlowId flow,
