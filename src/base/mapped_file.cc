@@ -46,7 +46,6 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (at == MAP_FAILED) {
     return fail(ErrorKind::failed, "cannot map {}: {}", path, errno_text(errno));
   }
-  madvise(at, size, MADV_SEQUENTIAL);
   file.bytes_ = {static_cast<const std::uint8_t*>(at), size};
   watch_mapping(file.bytes_, path);
   file.fd_ = std::move(fd);
@@ -69,6 +68,20 @@ std::optional<MappedFile::Range> MappedFile::next_data(std::uint64_t offset) con
 std::uint64_t MappedFile::length() const {
   struct stat status {};
   return fstat(fd_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+// Not MADV_SEQUENTIAL for what is read in order. It is made for one stream in a file: where two
+// take turns, each window's first touch counts as one of a random read (page_cache_sync_ra(),
+// mm/readahead.c, 6.18). So nothing is read ahead, and the page cache gets its memory page by page,
+// which every later reader pays for, too. A mapping of huge pages is read ahead whoever else reads,
+// and however little a device is said to read ahead (do_sync_mmap_readahead(), mm/filemap.c, 6.18);
+// the kernel may know no such mapping, then it reads as usual.
+void MappedFile::expect(Access access, std::uint64_t offset, std::uint64_t size) const {
+  const std::span<std::uint8_t> pages = pages_of(bytes_.subspan(offset, size));
+  const int order = access == Access::here_and_there ? MADV_RANDOM : MADV_NORMAL;
+  madvise(pages.data(), pages.size(), order);
+  const int size_of_pages = access == Access::all_in_order ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+  madvise(pages.data(), pages.size(), size_of_pages);
 }
 
 bool MappedFile::bring(std::uint64_t offset, std::uint64_t size) const {

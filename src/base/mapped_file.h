@@ -34,6 +34,14 @@ class MappedFile {
   std::optional<Range> next_data(std::uint64_t offset) const;
   // How long the file is now; 0 when that cannot be known.
   std::uint64_t length() const;
+  // How what lies at `offset` is going to be read, where that is not as usual. Safe from several
+  // threads.
+  enum class Access {
+    usual,           // what is touched, and some of what lies around it
+    all_in_order,    // maybe in turns with other parts of the file
+    here_and_there,  // no more than what is touched
+  };
+  void expect(Access access, std::uint64_t offset, std::uint64_t size) const;
   // Brings what lies at `offset` into memory, all at once: it is about to be read. False when some
   // of it cannot be: the file has become shorter, or the disk fails. Where the kernel does not know
   // how (before 5.14) it is left to the first touch of each page, and always true. Safe from

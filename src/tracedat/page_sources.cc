@@ -17,6 +17,12 @@ FilePages::FilePages(const MappedFile& file, std::span<const std::uint8_t> pages
       from_(from),
       scale_(scale) {}
 
+// All pages, whatever the stretch: a part of a mapping that is to be read in another way is one of
+// its own, and there are only so many.
+void FilePages::expect(MappedFile::Access access) const {
+  file_.expect(access, base_, pages_.size());
+}
+
 // From the page in which data begins, up to the end of the one in which it ends.
 bool FilePages::next_stretch() {
   if (position_ >= pages_.size()) return false;
@@ -31,8 +37,10 @@ bool FilePages::next_stretch() {
   position_ = std::max(position_, begin);
   stretch_end_ = std::min<std::uint64_t>(end, pages_.size());
   if (from_ == 0) return true;
+  expect(MappedFile::Access::here_and_there);
   const std::uint64_t before = ring::pages_before(
       pages_.subspan(position_, stretch_end_ - position_), page_size_, from_, scale_);
+  expect(windows_ > 1 ? MappedFile::Access::all_in_order : MappedFile::Access::usual);
   position_ += before * page_size_;
   left_out_ = before > 0;
   return true;
@@ -58,6 +66,7 @@ ring::PageRun FilePages::next(bool) {
     held_from_ = last_;
   }
   while (position_ < stretch_end_ || next_stretch()) {
+    if (++windows_ == 2) expect(MappedFile::Access::all_in_order);
     const std::uint64_t begin = position_;
     const std::uint64_t size = bring();
     if (size > 0) {

@@ -43,6 +43,7 @@ class FilePages : public ring::PageSource {
   std::uint64_t unreadable() const override { return unreadable_; }
 
  private:
+  void expect(MappedFile::Access access) const;
   bool next_stretch();
   std::uint64_t bring();
 
@@ -58,6 +59,9 @@ class FilePages : public ring::PageSource {
   bool left_out_ = false;          // pages before `position_`
   std::uint64_t held_from_ = 0;    // what lies before is let go
   std::uint64_t last_ = 0;         // the current window
+  // So far. Who comes for a second one comes for all: others look at a CPU's first
+  // events only.
+  std::uint64_t windows_ = 0;
   std::uint64_t unreadable_ = 0;
 };
 

@@ -60,11 +60,17 @@ record_perf() {
   mv "$cache/perf.part" "$cache/perf.data"
 }
 
-# What writing a file leaves in the page cache may lie in smaller pieces than what reading brings there,
-# and cost walks over a mapping (kbuffer's) twice the time; until it is on the disk, everybody's.
-read_anew() {
+# Out of the page cache.
+forget() {
   sync "$1"
   dd if="$1" iflag=nocache count=0 status=none
+}
+
+# What writing a file leaves in the page cache may lie in smaller pieces than what reading brings there,
+# and cost walks over a mapping (kbuffer's) twice the time; until it is on the disk, everybody's. To be
+# done before each round: a machine may take back what a file has of its memory at any time.
+read_anew() {
+  forget "$1"
   cat "$1" >/dev/null
 }
 
@@ -115,6 +121,7 @@ compare() {
   printf '%s: %s events, %s bytes, best of %s runs, %s CPUs, load %s\n\n' "${capture##*/}" "$events" \
     "$(stat -c %s "$capture")" "$runs" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
   for ((run = 0; run < runs; run++)); do
+    read_anew "$capture"
     # The slow one once: it takes as long as all others together.
     ((run > 0)) || measure 'trace-cmd report' trace-cmd report -i "$capture"
     ((run > 1)) || measure 'tracecmd_iterate_events' "$folder/bench_walks" tracecmd "$capture"
@@ -178,7 +185,6 @@ growth() {
   for times in 1 3 10; do
     file=$scratch/$times.dat
     "$folder/bench_repeat" "$capture" "$file" "$times"
-    read_anew "$file"
     events[$times]=$(walks pages "$file")
   done
   printf '\n%-34s %12s %8s %8s %8s\n' 'growth' events seconds 'time x' 'anon MiB'
@@ -187,6 +193,7 @@ growth() {
     for _ in 1 2 3; do
       local -A spent=()
       for times in 1 3 10; do
+        read_anew "$scratch/$times.dat"
         for ((run = 0; run < runs_of[$times]; run++)); do
           cpu=$("$folder/bench_measure" "$skbtrail" "$verb" -i "$scratch/$times.dat" 2>/dev/null | cut -d' ' -f2)
           spent[$times]+="$cpu "
@@ -212,10 +219,8 @@ cpus() {
   for verb in merge report; do
     for slices in 1 8 64; do
       file=$scratch/spread-$slices.dat
-      if [[ ! -e $file ]]; then
-        "$folder/bench_spread" "$capture" "$file" "$slices"
-        read_anew "$file"
-      fi
+      [[ -e $file ]] || "$folder/bench_spread" "$capture" "$file" "$slices"
+      read_anew "$file"
       row="$verb, $slices times the CPUs"
       events=$(walks pages "$file")
       for _ in 1 2 3; do
@@ -230,6 +235,22 @@ cpus() {
     done
   done
   rm -f "$scratch"/spread-*.dat
+}
+
+# What a capture costs that nobody has looked at for long.
+cold() {
+  local run row
+  for ((run = 0; run < 3; run++)); do
+    forget "$capture"
+    measure 'cat, from the disk' cat "$capture"
+    forget "$capture"
+    measure 'report, from the disk' "$skbtrail" report -i "$capture"
+  done
+  printf '\n%-34s %8s %8s\n' 'not in the page cache' seconds 'time x'
+  for row in 'cat, from the disk' 'report, from the disk'; do
+    printf '%-34s %8.3f %8s\n' "$row" "${best_seconds[$row]}" \
+      "$(ratio "${best_seconds[$row]}" "${best_seconds['cat, from the disk']}")"
+  done
 }
 
 # best_of COMMAND...: the smallest first figure of some runs.
@@ -260,4 +281,5 @@ read_anew "$capture"
 compare
 cpus
 growth
+cold
 latency

@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
+#include <sstream>
 
 #include "base/fd.h"
 #include "ring/cpu_pages.h"
@@ -25,6 +27,7 @@ namespace skbtrail::tracedat {
 namespace {
 
 using test::kPage;
+using ::testing::ElementsAre;
 
 // Page N begins at 1000 + 10 N and has 3 events of one nanosecond each, which say who they are.
 std::string numbered_page(std::size_t number) {
@@ -117,6 +120,66 @@ TEST_F(FilePagesTest, what_lies_behind_is_let_go) {
   EXPECT_EQ(events, 3 * kPages);
   EXPECT_GE(most, kWindow) << "a window is brought at once";
   EXPECT_LE(most, kMost);
+}
+
+// Of the mappings that these bytes lie in, how each is read ("VmFlags" of proc_pid_smaps(5): hg
+// huge pages, sr in order, rr here and there).
+std::vector<std::string> ways_of_reading(std::span<const std::uint8_t> bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(bytes.data());
+  std::ifstream smaps("/proc/self/smaps");
+  std::vector<std::string> ways;
+  bool here = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    if (std::istringstream range(word); range >> std::hex >> begin >> dash >> end && dash == '-') {
+      here = begin < first + bytes.size() && end > first;
+    }
+    if (!here || word != "VmFlags:") continue;
+    std::string& way = ways.emplace_back();
+    while (words >> word) {
+      if (word == "hg" || word == "sr" || word == "rr") way += word;
+    }
+  }
+  return ways;
+}
+
+bool knows_huge_pages() {
+  return std::filesystem::exists("/sys/kernel/mm/transparent_hugepage");
+}
+
+// Reading ahead for who looks at a CPU's first events only would read megabytes of each CPU.
+TEST_F(FilePagesTest, only_who_goes_on_is_said_to_read_it_all) {
+  if (!knows_huge_pages()) GTEST_SKIP() << "this kernel knows no huge pages";
+  write(0, 1000);
+  open(16);
+  for (const Nanoseconds from : {Nanoseconds{0}, Nanoseconds{1000 + 10 * 500}}) {
+    file_ = *MappedFile::open(path_);
+    const auto pages = source(from);
+    EXPECT_THAT(ways_of_reading(file_.bytes()), ElementsAre(""));
+    pages->next(false);
+    EXPECT_THAT(ways_of_reading(file_.bytes()), ElementsAre("")) << from;
+    pages->next(false);
+    EXPECT_THAT(ways_of_reading(file_.bytes()), ElementsAre("hg")) << from;
+  }
+}
+
+// A process has a limited number of mappings (vm.max_map_count), and a file may have any of holes.
+TEST_F(FilePagesTest, a_file_with_many_holes_stays_one_mapping) {
+  if (!knows_huge_pages()) GTEST_SKIP() << "this kernel knows no huge pages";
+  constexpr std::size_t kStretches = 100, kApart = 32;
+  for (std::size_t i = 0; i < kStretches; ++i) write(i * kApart, i * kApart + 1);
+  for (const Nanoseconds from : {Nanoseconds{0}, Nanoseconds{1000 + 10 * kApart * 50}}) {
+    open(1);
+    const auto pages = source(from);
+    std::size_t runs = 0;
+    while (!pages->next(false).bytes.empty()) ++runs;
+    EXPECT_EQ(runs, kStretches);  // of one page each: none is known to end before `from`
+    EXPECT_THAT(ways_of_reading(file_.bytes()), ElementsAre("hg"));
+  }
 }
 
 TEST_F(FilePagesTest, a_hole_in_the_middle_is_pages_that_were_never_written) {
