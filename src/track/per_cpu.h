@@ -20,10 +20,7 @@ class PerCpu {
   PerCpu& operator=(const PerCpu&) = delete;
 
   // References stay valid.
-  Value& operator[](CpuId cpu) {
-    Value* const value = cpu < kFirst ? first_[cpu] : nullptr;
-    return value != nullptr ? *value : further(cpu);
-  }
+  Value& operator[](CpuId cpu) { return cpu < made_ ? *first_[cpu] : further(cpu); }
   // Null for a CPU that nobody has asked for, nor for one with a higher number.
   const Value* find(CpuId cpu) const {
     if (cpu < kFirst) [[likely]]
@@ -43,13 +40,15 @@ class PerCpu {
   [[gnu::noinline]] Value& further(CpuId cpu) {
     while (values_.size() <= cpu) {
       Value& made = values_.emplace_back();
-      if (values_.size() <= kFirst) first_[values_.size() - 1] = &made;
+      if (values_.size() > kFirst) continue;
+      first_[made_++] = &made;
     }
     return values_[cpu];
   }
 
   std::deque<Value> values_;
-  std::array<Value*, kFirst> first_{};  // null: not made yet
+  CpuId made_ = 0;  // of the first ones; the rest are null
+  std::array<Value*, kFirst> first_{};
 };
 
 }  // namespace skbtrail::track
