@@ -26,6 +26,7 @@ enum class FreePlace : std::uint8_t {
   no_packet,      // with or by a socket that gets no packets: unix, netlink
   split,          // by what had made many datagrams of it
   closing,        // by TCP, for a connection that is not established any more, or not yet
+  end_of_socket,  // of TCP: it lay in its queue
   tbf,            // by the token bucket filter, which has cut it
 };
 
@@ -73,6 +74,7 @@ class FreePlaces {
     }
     // tcp_drop_reason() is part of it, or calls kfree_skb_reason() last.
     if (name.starts_with("tcp_rcv_state_process+")) place = FreePlace::closing;
+    if (name.starts_with("sk_stream_kill_queues+")) place = FreePlace::end_of_socket;
     // tbf_segment() (net/sched/sch_tbf.c) is part of its only caller, or not.
     for (const std::string_view cutter : {"tbf_enqueue+", "tbf_segment+"}) {
       if (name.starts_with(cutter)) place = FreePlace::tbf;

@@ -356,6 +356,7 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
   if (received && leg->rx.delivered) return legs_.release_address(*leg);
   const bool unspecified = reasons_.unspecified(event.reason);
   if (received && unspecified && is_acked(*leg, event)) return acked(*leg, event);
+  if (received && is_fin(*leg, event)) return legs_.close(*leg, received_outcome(*leg));
   leg->reason = event.reason;
   leg->location = event.location;
   if (!received) {
@@ -373,6 +374,15 @@ void PacketTracker::on(const EventHeader& header, const KfreeSkb& event) {
 bool PacketTracker::is_acked(const LiveLeg& leg, const KfreeSkb& event) {
   return !leg.rx.has_data && are_headers(leg.rx.stack_len) &&
          places_.at(event.location) == FreePlace::closing;
+}
+
+// A FIN that TCP has taken lies in its socket's queue, for a task that reads up to it. Who closed
+// its own end before does not, and has lost nothing: with the socket the FIN is freed as if it were
+// dropped (tcp_fin(), net/ipv4/tcp_input.c, sk_stream_kill_queues(), net/core/stream.c, 6.1
+// to 6.18; 6.1 gives no reason).
+bool PacketTracker::is_fin(const LiveLeg& leg, const KfreeSkb& event) {
+  return leg.rx.control && !leg.rx.has_data && are_headers(leg.rx.stack_len) &&
+         places_.at(event.location) == FreePlace::end_of_socket;
 }
 
 void PacketTracker::acked(LiveLeg& leg, const KfreeSkb& event) {

@@ -149,6 +149,7 @@ class PacketTracker {
   [[gnu::noinline]] void segment_probed(EventHeader header, TcpProbe event);
   [[gnu::noinline]] LiveLeg* unprobed(EventHeader header, const SkDataReady& event);
   [[gnu::noinline]] bool is_acked(const LiveLeg& leg, const KfreeSkb& event);
+  [[gnu::noinline]] bool is_fin(const LiveLeg& leg, const KfreeSkb& event);
   void acked(LiveLeg& leg, const KfreeSkb& event);
   [[gnu::noinline]] bool segment_thrown_away(EventHeader header, const KfreeSkb& event);
   [[gnu::noinline]] bool segment_dropped(EventHeader header, const KfreeSkb& event);

@@ -402,6 +402,42 @@ TEST_F(ClosingAck, is_freed_by_tcp) {
   EXPECT_EQ(freed(0, kElsewhere, kNotSpecified), Outcome::dropped);
 }
 
+// The FIN of a peer that nobody waits for: this end has closed.
+struct UnreadFin : ClosingAck {
+  static constexpr std::uint64_t kEndOfSocket = 0xffffffff8100d010;
+  static constexpr std::uint32_t kQueuePurge = 9;
+
+  // Once its socket was taken to `state`.
+  Outcome purged(std::int32_t state, std::uint32_t payload, std::uint64_t location,
+                 std::uint32_t reason = kQueuePurge) {
+    change(reader(20), kTcpEstablished, kTcpFinWait1);
+    change(at(90), kTcpFinWait1, kTcpFinWait2);
+    stack(100, skb(1), payload);
+    if (state != kTcpFinWait2) change(at(101), kTcpFinWait2, state);
+    free(102, skb(1), location, reason);
+    tracker.finish();
+    return leg(1).outcome;
+  }
+};
+
+TEST_F(UnreadFin, is_no_drop) {
+  EXPECT_EQ(purged(kTcpClose, 0, kEndOfSocket), Outcome::consumed);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+  EXPECT_FALSE(leg(1).reason.has_value());
+}
+TEST_F(UnreadFin, is_no_drop_without_a_reason_either) {
+  EXPECT_EQ(purged(kTcpClose, 0, kEndOfSocket, kNotSpecified), Outcome::consumed);
+}
+TEST_F(UnreadFin, has_no_data) {
+  EXPECT_EQ(purged(kTcpClose, 1000, kEndOfSocket), Outcome::dropped);
+}
+TEST_F(UnreadFin, closes_the_connection) {
+  EXPECT_EQ(purged(kTcpFinWait2, 0, kEndOfSocket), Outcome::dropped);
+}
+TEST_F(UnreadFin, goes_with_its_socket) {
+  EXPECT_EQ(purged(kTcpClose, 0, kElsewhere), Outcome::dropped);
+}
+
 // An end that acknowledges what it reads, to another on this machine that has sent its FIN, or has
 // a task at work: the acknowledgement is freed without an event.
 struct ReadersAck : DeliveryScript {

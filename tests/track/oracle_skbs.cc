@@ -403,9 +403,9 @@ class SkbFollower {
     if (event.place == "inet_frag_reasm_prepare" || event.place == "skb_release_data") {
       way->outcome = Outcome::merged;
     } else if (event.kind == Kind::kfree) {
-      way->outcome = is_closing_ack(i) ? Outcome::acked
-                     : event.harmless  ? Outcome::consumed
-                                       : Outcome::dropped;
+      way->outcome = is_closing_ack(i)             ? Outcome::acked
+                     : event.harmless || is_fin(i) ? Outcome::consumed
+                                                   : Outcome::dropped;
     } else if (in_task(event) && is_receiving_call(i)) {
       way->outcome = Outcome::delivered;
       way->reader = event.header.pid;
@@ -418,9 +418,15 @@ class SkbFollower {
 
   // The last ones of a connection TCP takes, and frees like drops.
   bool is_closing_ack(Index i) const {
+    return at(i).unspecified && at(i).place == "tcp_rcv_state_process" && came_without_data(i);
+  }
+  // Of what has no data only a FIN is kept for the task; it goes with the socket.
+  bool is_fin(Index i) const {
+    return at(i).place == "sk_stream_kill_queues" && came_without_data(i);
+  }
+  bool came_without_data(Index i) const {
     const auto received = last_receive_.find(*at(i).skb);
-    return at(i).unspecified && at(i).place == "tcp_rcv_state_process" &&
-           received != last_receive_.end() && at(received->second).len <= 120;
+    return received != last_receive_.end() && at(received->second).len <= 120;
   }
 
   void free_sent(Index i, Way& way) {

@@ -90,7 +90,8 @@ struct TrackerScript {
       "ffffffff81009000 t cake_enqueue\n"
       "ffffffff8100a000 T tcp_rcv_state_process\n"
       "ffffffff8100b000 t net_rx_action\n"
-      "ffffffff8100c000 t napi_threaded_poll_loop\n"};
+      "ffffffff8100c000 t napi_threaded_poll_loop\n"
+      "ffffffff8100d000 T sk_stream_kill_queues\n"};
   track::DropReasons reasons{
       {{2, "NOT_SPECIFIED"}, {3, "QDISC_DROP"}, {4, "TCP_OLD_DATA"}, {8, "TCP_OFO_QUEUE_PRUNE"}}};
   track::Flows flows;
