@@ -379,9 +379,9 @@ bool PacketTracker::is_acked(const LiveLeg& leg, const KfreeSkb& event) {
 // A FIN that TCP has taken lies in its socket's queue, for a task that reads up to it. Who closed
 // its own end before does not, and has lost nothing: with the socket the FIN is freed as if it were
 // dropped (tcp_fin(), net/ipv4/tcp_input.c, sk_stream_kill_queues(), net/core/stream.c, 6.1
-// to 6.18; 6.1 gives no reason).
+// to 6.18; 6.1 gives no reason). Data that comes that late is answered by a reset.
 bool PacketTracker::is_fin(const LiveLeg& leg, const KfreeSkb& event) {
-  return leg.rx.control && !leg.rx.has_data && are_headers(leg.rx.stack_len) &&
+  return leg.rx.control && are_headers(leg.rx.stack_len) &&
          places_.at(event.location) == FreePlace::end_of_socket;
 }
 
