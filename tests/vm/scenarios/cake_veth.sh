@@ -34,7 +34,10 @@ check() {
       (.legs[-1].len == 1040 and (.flow // "" | endswith(":5203"))) or
       (.legs[-1].len == 1440 and (.flow // "" | endswith(":5202")))) | .id] | length' \
     "$results/packets" >"$results/others"
-  equal "$(<"$results/others")" 0 'segments that are said to be of the other connection'
+  # A rest may happen to be as long as the other's segments: tcp_probe says so, it names the socket.
+  grep -cE ' tcp_probe: .* src=[^ ]*:(5203 .* data_len=988|5202 .* data_len=1388) ' \
+    "$results/skbtrail.txt" >"$results/rests" || true
+  equal "$(<"$results/others")" "$(<"$results/rests")" 'segments that are said to be of the other connection'
   jq -sc '[.[] | select(.legs[-1].device == "vs" and (.parent // 0) > 0)] | group_by(.parent) | map(
       map(.legs[-1].len) | select(max == 1440 and index(1040))) | length' "$results/packets" >"$results/mixed"
   equal "$(<"$results/mixed")" 0 'packets with segments of two lengths'
