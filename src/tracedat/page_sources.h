@@ -59,8 +59,7 @@ class FilePages : public ring::PageSource {
   bool left_out_ = false;          // pages before `position_`
   std::uint64_t held_from_ = 0;    // what lies before is let go
   std::uint64_t last_ = 0;         // the current window
-  // So far. Who comes for a second one comes for all: others look at a CPU's first
-  // events only.
+  // So far. Who comes for a second one comes for all: others look at a CPU's first events only.
   std::uint64_t windows_ = 0;
   std::uint64_t unreadable_ = 0;
 };

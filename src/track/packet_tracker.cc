@@ -376,6 +376,11 @@ bool PacketTracker::is_acked(const LiveLeg& leg, const KfreeSkb& event) {
          places_.at(event.location) == FreePlace::closing;
 }
 
+void PacketTracker::acked(LiveLeg& leg, const KfreeSkb& event) {
+  if (leg.flow == kNoFlow && event.rx_sk) leg.flow = delivery_.connection(*event.rx_sk).flow;
+  legs_.close(leg, Outcome::acked);
+}
+
 // A FIN that TCP has taken lies in its socket's queue, for a task that reads up to it. Who closed
 // its own end before does not, and has lost nothing: with the socket the FIN is freed as if it were
 // dropped (tcp_fin(), net/ipv4/tcp_input.c, sk_stream_kill_queues(), net/core/stream.c, 6.1
@@ -383,11 +388,6 @@ bool PacketTracker::is_acked(const LiveLeg& leg, const KfreeSkb& event) {
 bool PacketTracker::is_fin(const LiveLeg& leg, const KfreeSkb& event) {
   return leg.rx.control && are_headers(leg.rx.stack_len) &&
          places_.at(event.location) == FreePlace::end_of_socket;
-}
-
-void PacketTracker::acked(LiveLeg& leg, const KfreeSkb& event) {
-  if (leg.flow == kNoFlow && event.rx_sk) leg.flow = delivery_.connection(*event.rx_sk).flow;
-  legs_.close(leg, Outcome::acked);
 }
 
 // A packet has a protocol; what unix sockets and netlink lose has none.

@@ -277,7 +277,6 @@ latency() {
 umask 077
 [[ $capture ]] || record_capture
 scratch=$(mktemp -d "$cache/run-XXXXXX")
-read_anew "$capture"
 compare
 cpus
 growth
