@@ -10,12 +10,13 @@ constexpr std::uint32_t kIpv4Headers = 20 + 8, kIpv6Headers = 40 + 8;  // and UD
 }  // namespace
 
 bool is_as_long(const LiveLeg& packet, std::uint32_t length) {
+  if (packet.rx.reassembled) return false;
   return packet.rx.stack_len == length + kIpv4Headers ||
          packet.rx.stack_len == length + kIpv6Headers;
 }
 
 bool may_be_as_long(const LiveLeg& packet, std::uint32_t length) {
-  return packet.rx.stack_len >= length + kIpv4Headers;
+  return packet.rx.reassembled || packet.rx.stack_len >= length + kIpv4Headers;
 }
 
 void DatagramQueue::let_read_go() {

@@ -35,6 +35,7 @@ struct RxState {
   bool waiting = false;  // for its protocol event: if it has data, its address may be reused before
   bool control = false;  // opened or closed a connection: then it is freed without an event
   bool only_for_taps = false;     // as told when it was handed over
+  bool reassembled = false;       // the datagram that its fragments are: longer than it came
   VlanTag vlan = VlanTag::none;   // when it was handed over
   std::uint64_t fragment_of = 0;  // id of a packet, unless more is heard of this one
   DeviceId last_device{};         // of the last hop

@@ -602,14 +602,15 @@ std::uint64_t Protocol::reassembled(const EventHeader& header, const LiveLeg& fi
            leg.rx.fragment_of == 0 && leg.rx.last_device == first.rx.last_device &&
            leg.stages[Stage::stack] >= first.stages[Stage::stack];
   };
-  const LiveLeg* last = nullptr;
+  LiveLeg* last = nullptr;
   for (const LegRef& ref : waiting_.on(header.cpu)) {
-    const LiveLeg* leg = ref.get();
+    LiveLeg* leg = ref.get();
     if (leg == nullptr || !follows(*leg)) continue;
     last = leg;
     if (last->rx.stack_len != first.rx.stack_len) break;
   }
   if (last == nullptr) return 0;
+  last->rx.reassembled = true;
   waiting_.each([&](LiveLeg& leg) {
     if (leg.rx.cpu != header.cpu || &leg == last) return;
     const bool between = follows(leg) && !was_cut_off(leg, *last) &&

@@ -6,11 +6,13 @@ namespace skbtrail::track {
 namespace {
 
 // An Ethernet header that was pulled on receive is pushed back before the packet is sent on, a
-// VLAN's, which the stack took out of the data (skb_vlan_untag()), is not: the driver puts it in.
-bool could_be_forwarded(std::uint32_t received_len, VlanTag vlan, std::uint32_t queued_len) {
+// VLAN's, which the stack took out of the data (skb_vlan_untag()), is not: the driver puts it in. A
+// datagram that came in fragments leaves in fragments again, of which it is the first.
+bool could_be_forwarded(const RxState& rx, std::uint32_t queued_len) {
   constexpr std::uint32_t kEthernetHeader = 14;
   constexpr std::uint32_t kVlanHeader = 4;
-  if (vlan == VlanTag::in_data) received_len -= kVlanHeader;
+  if (rx.reassembled) return true;
+  const std::uint32_t received_len = rx.stack_len - (rx.vlan == VlanTag::in_data ? kVlanHeader : 0);
   return queued_len == received_len || queued_len == received_len + kEthernetHeader;
 }
 
@@ -295,7 +297,7 @@ bool Receiver::forwards(const EventHeader& header, const LiveLeg& leg, DeviceId 
   const bool may_be = leg.rx.stacked && leg.rx.cpu == header.cpu &&
                       leg.rx.run == contexts_[header.cpu].run() &&
                       leg.rx.batch == protocol_.batch(header.cpu) && !leg.rx.has_data &&
-                      !leg.rx.control && could_be_forwarded(leg.rx.stack_len, leg.rx.vlan, len);
+                      !leg.rx.control && could_be_forwarded(leg.rx, len);
   if (!may_be) return false;
   if (device != leg.rx.last_device && !stacked_.lies_on(device, leg.rx.last_device)) return true;
   const auto number = static_cast<std::size_t>(device);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <future>
 #include <numeric>
+#include <vector>
 
 #include "support/call_log.h"
 #include "support/datagram_reader.h"
@@ -439,8 +440,9 @@ TEST_F(LiveDelivery, sendfile_sends_in_its_call) {
 constexpr std::uint32_t kDatagram = 300;
 constexpr std::uint32_t kDatagrams = 4000;
 
-void send_datagrams(CallLog& log, const Fd& fd, std::uint32_t from, std::uint32_t count) {
-  std::array<char, kDatagram> bytes{};
+void send_datagrams(CallLog& log, const Fd& fd, std::uint32_t from, std::uint32_t count,
+                    std::uint32_t size = kDatagram) {
+  std::vector<char> bytes(size);
   for (std::uint32_t i = from; i < from + count; ++i) {
     std::memcpy(bytes.data(), &i, sizeof i);
     log.other("sendto", [&] { return send(fd.get(), bytes.data(), bytes.size(), 0); });
@@ -456,7 +458,8 @@ std::uint32_t take_by_turns(DatagramReader& reader, int turn) {
 class LiveUdp : public LiveDelivery {
  protected:
   // Bursts of datagrams over the network; every one is read before the next burst.
-  void bursts(const char* what, const End& from, const End& to, bool peeking) {
+  void bursts(const char* what, const End& from, const End& to, bool peeking,
+              std::uint32_t size = kDatagram) {
     constexpr std::uint32_t kBurst = 20;
     Recording recording;
     const Datagrams sockets = datagrams(from, to);
@@ -470,12 +473,13 @@ class LiveUdp : public LiveDelivery {
     });
     CallLog sender;
     for (std::uint32_t i = 0; i < kDatagrams; i += kBurst) {
-      send_datagrams(sender, sockets.sender, i, kBurst);
+      send_datagrams(sender, sockets.sender, i, kBurst, size);
       wait_until_read(sockets.receiver);
     }
     const CallLog log = server.get();
     recording.stop();
-    const std::vector<Arrival> seen = udp_arrivals(recording, to, kDatagram);
+    std::vector<Arrival> seen = udp_arrivals(recording, to, std::min(size, kDatagram));
+    std::erase_if(seen, [](const Arrival& arrival) { return arrival.merged_into != 0; });
     const Compared result = compare_datagrams(seen, log.calls);
     std::printf("%s: %s\n", what, result.text().c_str());
     EXPECT_EQ(result.packets, std::size_t{kDatagrams});
@@ -499,6 +503,12 @@ TEST_F(LiveUdp, bursts_over_veth) {
 TEST_F(LiveUdp, bursts_over_lo) {
   const LoEnds ends;
   bursts("udp lo", ends.client, ends.server, false);
+}
+
+// Each is the last of its two fragments.
+TEST_F(LiveUdp, bursts_in_fragments) {
+  const VethEnds ends;
+  bursts("udp in fragments", ends.client, ends.server, false, 2000);
 }
 
 TEST_F(LiveUdp, a_peek_before_every_read) {

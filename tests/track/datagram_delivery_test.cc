@@ -14,6 +14,8 @@ using track::Confidence;
 using track::Outcome;
 using track::Stage;
 
+constexpr std::uint64_t kReassembly = 0xffffffff81001010;
+
 // Their socket is empty first.
 struct DatagramDelivery : DeliveryScript {
   void SetUp() override { find_none(1, kUdp); }
@@ -331,7 +333,6 @@ TEST_F(DatagramsOfTwoCpus, what_may_not_have_been_left_is_not_taken) {
 
 // Those between the first fragment and the last are of a datagram that was announced.
 TEST_F(DatagramsOfTwoCpus, what_is_left_is_no_fragment) {
-  constexpr std::uint64_t kReassembly = 0xffffffff81001010;
   for (std::uint64_t i = 1; i <= 3; ++i) receive(100 + i, skb(i), i < 3 ? 1500 : 600, "eth0", 2);
   tracker.on(at(105, kOther), ConsumeSkb{skb(1), kReassembly});
   receive_one(106, 4, "eth0", 0);
@@ -455,6 +456,32 @@ TEST_F(DatagramDelivery, a_datagram_that_is_too_short_is_not_what_was_read) {
   recv_length(310, 100, kUdp);
   exit(320, 100);
   EXPECT_EQ(time(leg(1), Stage::copy), 310U);
+}
+
+// The last fragment lends its skb to the datagram. 6.18: neither a copy nor who frees it says what
+// was read, as in a linear skb or where the checksum is taken with the copy.
+TEST_F(DatagramDelivery, what_came_in_fragments_is_longer_than_the_last_of_them) {
+  const auto fragments = [&](Nanoseconds time, std::uint64_t first) {
+    tracker.on(at(time), NetifReceiveSkb{skb(first), 1500, "eth0"});
+    tracker.on(at(time + 1), NetifReceiveSkb{skb(first + 1), 328, "eth0"});
+    tracker.on(at(time + 2), ConsumeSkb{skb(first), kReassembly});
+    tracker.on(at(time + 3), ready(kUdp));
+  };
+  fragments(100, 1);
+  tracker.on(at(110), NetifReceiveSkb{skb(3), 328, "eth0"});
+  tracker.on(at(111), ready(kUdp));
+  fragments(120, 4);
+  Nanoseconds time = 200;
+  for (const std::int32_t length : {300, 1780, 1780}) {
+    enter(time);
+    recv_length(time + 10, length, kUdp);
+    exit(time + 20, length);
+    time += 100;
+  }
+  EXPECT_EQ(this->time(leg(3), Stage::copy), 210U);
+  EXPECT_EQ(this->time(leg(2), Stage::copy), 310U);
+  EXPECT_EQ(this->time(leg(5), Stage::copy), 410U);
+  EXPECT_EQ(tracker.delivery_counters().unmatched_datagrams, 0U);
 }
 
 // All were read before they were announced, and told of by their readers in another order.

@@ -261,6 +261,22 @@ TEST_F(Forwarding, a_hop_is_no_second_packet_of_the_backlog) {
   EXPECT_EQ(legs.rx[0].confidence, Confidence::exact);
 }
 
+// Where connections are tracked (nf_ct_frag6_gather()), a router has the whole datagram, and cuts
+// it again: the first fragment has its skb.
+TEST_F(Forwarding, what_came_in_fragments_leaves_in_fragments) {
+  softirq(100);
+  receive(101, skb(1), 1500);
+  receive(102, skb(2), 148);
+  tracker.on(at(103), ConsumeSkb{skb(1), 0xffffffff81001010});  // inet_frag_reasm_prepare()
+  queue(104, skb(2), 1514, "eth1");
+  queue(105, skb(3), 162, "eth1");
+  softirq_exit(110);
+  finished();
+  EXPECT_EQ(packets.with_id(1).first.outcome, Outcome::merged);
+  EXPECT_EQ(packets.with_id(2).first.outcome, Outcome::forwarded);
+  EXPECT_EQ(packets.with_id(2).last.len, 1514U);
+}
+
 TEST_F(Forwarding, a_packet_that_is_not_as_long_is_not_the_one_received) {
   softirq(100);
   receive(110, skb(1), 52);
