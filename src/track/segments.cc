@@ -18,6 +18,12 @@ constexpr Nanoseconds kMixedWait = 1'000'000'000;
 constexpr std::uint32_t kLeastHeaders = 28;  // IPv4 + UDP
 constexpr std::uint32_t kMostHeaders = 200;
 
+// A packet of TCP over IPv6 that is longer than its header can say (BIG TCP) has a header more than
+// its segments (ip6_xmit(), net/ipv6/ip6_output.c, ipv6_gso_segment(), net/ipv6/ip6_offload.c, 5.19
+// to 6.18).
+constexpr std::uint32_t kLongestUsual = 40 + 65535;  // and the device's header
+constexpr std::uint32_t kJumboHeader = 8;
+
 // The linear part of a segment when that is its headers; 0 when it is not known to be.
 std::uint32_t headers_of(const Segments::Skb& skb) {
   if (skb.data_len == 0 || skb.data_len >= skb.len) return 0;
@@ -36,7 +42,10 @@ std::uint32_t number_of_segments(const LiveLeg& leg, std::uint32_t headers) {
   if (headers == 0 || leg.tx.first_segment_len <= headers || leg.tx.last_len <= headers) return 0;
   const std::uint32_t payload = leg.tx.last_len - headers;
   const std::uint32_t of_each = leg.tx.first_segment_len - headers;
-  return (payload + of_each - 1) / of_each;
+  const std::uint32_t full = payload / of_each;
+  // As little as that beyond them is no data, or that of the rare packet of IPv4 that ends so.
+  const std::uint32_t most_of_none = leg.tx.last_len > kLongestUsual ? kJumboHeader : 0;
+  return full + (payload - full * of_each > most_of_none ? 1 : 0);
 }
 std::uint32_t number_of_segments(const LiveLeg& leg) {
   return number_of_segments(leg, leg.tx.segment_headers);

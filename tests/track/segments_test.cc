@@ -281,6 +281,36 @@ TEST_F(Segments, are_counted_by_their_linear_part) {
 // A packet that was put together by GRO before it was forwarded: the first one's data is partly
 // linear, and so is that of its first segment. All its headers would be 166 bytes long: it would
 // have 4 segments.
+// BIG TCP over IPv6: it has a header of 8 bytes that they have not. Seen over lo.
+TEST_F(Segments, are_without_the_header_that_says_how_long_their_packet_is) {
+  constexpr std::uint32_t kHeaders6 = 86, kHalf = 51'712;
+  for (const std::uint64_t i : {1, 2}) {
+    const Nanoseconds time = 1000 * i;
+    queue(time, skb(i), kHeaders6 + 8 + 2 * kHalf);
+    consume(time + 1, skb(i));
+    send(time + 10, skb(10 * i), kHalf, kHeaders6);
+    send(time + 20, skb(10 * i + 1), kHalf, kHeaders6);
+  }
+  tracker.finish();
+  for (const std::uint64_t i : {1, 2}) {
+    EXPECT_EQ(sent(skb(i)).segments, 2U);
+    EXPECT_EQ(sent(skb(i)).outcome, Outcome::transmitted);
+    EXPECT_EQ(time(sent(skb(i)), Stage::start), 1000 * i + 10);
+  }
+}
+
+// What is shorter has no such header, and its last segment may have as few bytes.
+TEST_F(Segments, may_be_as_short_as_that_header) {
+  constexpr std::uint32_t kHeaders6 = 86;
+  queue(100, skb(1), kHeaders6 + 2 * kFull + 8);
+  consume(101, skb(1));
+  for (const std::uint64_t i : {0, 1}) send(110 + 10 * i, skb(10 + i), kFull, kHeaders6);
+  send(130, skb(12), 8, kHeaders6);
+  tracker.finish();
+  EXPECT_EQ(sent(skb(1)).segments, 3U);
+  EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
+}
+
 TEST_F(Segments, may_have_data_in_their_linear_part) {
   queue(100, skb(1), kHeaders + 3 * kFull);
   queue(101, skb(2), kHeaders + 2 * kFull);
