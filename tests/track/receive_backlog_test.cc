@@ -602,6 +602,52 @@ TEST_F(ReceiveBacklog, a_change_of_state_uses_one_up) {
   EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
 }
 
+// Seen on 6.18: a server closes while the next connection's SYN comes, which is answered first.
+TEST_F(ReceiveBacklog, a_change_of_state_is_not_what_another_cpu_is_working_on) {
+  acknowledged_in_softirq();
+  enter(100, "close");
+  softirq(105);
+  receive(110, skb(1), 60, "eth0");
+  softirq(115, 1);
+  receive(120, skb(2), 52, "eth0", 1);
+  softirq_exit(125, 1);
+  change(task(130), kTcpLastAck, kTcpClose);
+  tracker.on(at(135), ConsumeSkb{skb(1)});
+  softirq_exit(140);
+  tracker.finish();
+  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::exact);
+  EXPECT_EQ(outcome(3), Outcome::consumed);
+  EXPECT_EQ(packets.with_id(3).last.confidence, Confidence::inferred);
+}
+
+// Seen on 6.18: nothing is known of a connection that opens but its name, and what another one is
+// sent comes meanwhile.
+TEST_F(ReceiveBacklog, a_change_of_state_is_not_what_another_connection_is_sent) {
+  const auto established = [&](const EventHeader& header, SockAddr sk, std::uint16_t port) {
+    tracker.on(header, InetSockSetState{sk, kTcpSynSent, kTcpEstablished, kProtocolTcp, 80, port,
+                                        kAddress, kAddress});
+  };
+  softirq(10);
+  receive(11, skb(9), 60, "eth1");
+  established(at(12), SockAddr{9}, 4000);
+  softirq_exit(13);
+  enter(100, "connect");
+  const auto other = [](Nanoseconds time) { return at(time, 0, kTask, 300); };
+  tracker.on(other(101), ProbeTcpTransmit{SockAddr{9}, skb(1)});
+  tracker.on(other(102), NetDevQueue{{skb(1), 66, "veth0"}});
+  tracker.on(other(103), NetDevStartXmit{{skb(1), 66, "veth0"}});
+  tracker.on(other(104), NetifRx{{skb(1), 52, "veth1"}});
+  tracker.on(other(105), NetDevXmit{skb(1), 66, 0, "veth0"});
+  receive_elsewhere(110, 1, 52, "veth1");
+  receive_elsewhere(120, 2, 60, "veth1");
+  established(task(130), kSocket, 4001);
+  tracker.finish();
+  EXPECT_EQ(flows.name(packets.with_id(2).first.flow, track::LegDirection::tx),
+            "[200:5000:a00:1::]:80>[200:5000:a00:1::]:4000");
+  EXPECT_NE(outcome(2), Outcome::consumed);
+  EXPECT_EQ(outcome(3), Outcome::consumed);
+}
+
 // Seen in a guest: the task's connection was another's, and what lay on its CPU waits for the poll
 // of a tunnel, which ksoftirqd comes to later.
 TEST_F(ReceiveBacklog, what_a_tunnel_gives_on_has_changed_no_state) {
