@@ -268,10 +268,9 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
 // The same for a segment without data. That one may be is no reason to think that it is: many are
 // freed without an event. But a socket is locked and released in one call (lock_sock(),
 // release_sock(), net/core/sock.c): it came since then, by the connection's device, and nobody else
-// has its address. The oldest, and what a softirq of another CPU may be working on last; where the
-// device is not known yet, if all came by the same.
-LiveLeg* Protocol::take_backlogged(const EventHeader& header, FlowId flow,
-                                   std::optional<DeviceId> device, Nanoseconds since) {
+// has its address. The oldest, and what a softirq may be working on last; where the device is not
+// known yet, if all came by the same.
+LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, Nanoseconds since) {
   candidates_.clear();
   waiting_.each([&](LiveLeg& leg) {
     const bool may_be = leg.stages[Stage::stack] >= since && has_no_data(leg.rx.stack_len) &&
@@ -286,7 +285,7 @@ LiveLeg* Protocol::take_backlogged(const EventHeader& header, FlowId flow,
   const auto turn = [&](const LiveLeg* leg) {
     const NetRxContext& receiver = contexts_[leg->rx.cpu];
     const bool goes_on = receiver.net_rx_began() != 0 && receiver.run() == leg->rx.run;
-    return std::tuple(goes_on && leg->rx.cpu != header.cpu, leg->birth);
+    return std::tuple(goes_on, leg->birth);
   };
   LiveLeg* leg =
       *std::min_element(candidates_.begin(), candidates_.end(),
@@ -311,7 +310,7 @@ void Protocol::find_probed(const EventHeader& header, TcpProbe event,
     };
     probed.leg = take_fitting(header.cpu, flow, event.data_len, in_call);
     if (probed.leg == nullptr && event.data_len == 0)
-      probed.leg = take_backlogged(header, flow, of(flow).device, *since);
+      probed.leg = take_backlogged(flow, of(flow).device, *since);
   }
   if (probed.leg == nullptr && in_task(header)) take_waiting(event, since, probed);
 }
@@ -585,7 +584,7 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
     });
     const FlowId flow =
         connection.flow != kNoFlow ? connection.flow : track::flow_of(flows_, event);
-    if (leg == nullptr) leg = take_backlogged(header, flow, connection.device, *since);
+    if (leg == nullptr) leg = take_backlogged(flow, connection.device, *since);
     if (leg == nullptr) leg = waiting_.take_oldest(header.cpu, connection.device);
   } else {
     leg = take_of_thread(header, [&](const LiveLeg& may_be) {

@@ -184,8 +184,8 @@ class Protocol {
                                           Probed& probed);
   [[gnu::noinline]] void take_waiting(TcpProbe event, std::optional<Nanoseconds> since,
                                       Probed& probed);
-  [[gnu::noinline]] LiveLeg* take_backlogged(const EventHeader& header, FlowId flow,
-                                             std::optional<DeviceId> device, Nanoseconds since);
+  [[gnu::noinline]] LiveLeg* take_backlogged(FlowId flow, std::optional<DeviceId> device,
+                                             Nanoseconds since);
   bool may_be_data_of(const HalfClosed& end, const LiveLeg& leg);
   void take_received(CpuId id, const HalfClosed& end);
   bool take_waiting(const HalfClosed& end, Nanoseconds since);

@@ -620,6 +620,36 @@ TEST_F(ReceiveBacklog, a_change_of_state_is_not_what_another_cpu_is_working_on) 
   EXPECT_EQ(packets.with_id(3).last.confidence, Confidence::inferred);
 }
 
+TEST_F(ReceiveBacklog, a_change_of_state_may_be_what_an_earlier_softirq_has_left) {
+  acknowledged_in_softirq();
+  enter(100, "close");
+  receive_elsewhere(105, 1);
+  softirq(110);
+  softirq(115, 1);
+  receive(120, skb(2), 52, "eth0", 1);
+  softirq_exit(125, 1);
+  change(task(130), kTcpLastAck, kTcpClose);
+  softirq_exit(140);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::consumed);
+  EXPECT_NE(outcome(3), Outcome::consumed);
+}
+
+TEST_F(ReceiveBacklog, a_change_of_state_may_be_what_the_last_softirq_has_left) {
+  acknowledged_in_softirq();
+  enter(100, "close");
+  receive_elsewhere(105, 1);
+  for (const Nanoseconds time : {115, 125}) {
+    softirq(time, 1);
+    if (time == 115) receive(120, skb(2), 52, "eth0", 1);
+    softirq_exit(time + 8, 1);
+  }
+  change(task(140), kTcpLastAck, kTcpClose);
+  tracker.finish();
+  EXPECT_EQ(outcome(2), Outcome::consumed);
+  EXPECT_NE(outcome(3), Outcome::consumed);
+}
+
 // Seen on 6.18: nothing is known of a connection that opens but its name, and what another one is
 // sent comes meanwhile.
 TEST_F(ReceiveBacklog, a_change_of_state_is_not_what_another_connection_is_sent) {
