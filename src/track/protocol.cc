@@ -283,8 +283,7 @@ LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, 
     if (!came_by(*leg, first_device)) return nullptr;
   }
   const auto turn = [&](const LiveLeg* leg) {
-    const NetRxContext& receiver = contexts_[leg->rx.cpu];
-    const bool goes_on = receiver.net_rx_began() != 0 && receiver.run() == leg->rx.run;
+    const bool goes_on = contexts_[leg->rx.cpu].run() == leg->rx.run;
     return std::tuple(goes_on, leg->birth);
   };
   LiveLeg* leg =
