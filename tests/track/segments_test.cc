@@ -278,9 +278,6 @@ TEST_F(Segments, are_counted_by_their_linear_part) {
   EXPECT_EQ(tracker.send_counters().unmatched_starts, 1U);
 }
 
-// A packet that was put together by GRO before it was forwarded: the first one's data is partly
-// linear, and so is that of its first segment. All its headers would be 166 bytes long: it would
-// have 4 segments.
 // BIG TCP over IPv6: it has a header of 8 bytes that they have not. Seen over lo.
 TEST_F(Segments, are_without_the_header_that_says_how_long_their_packet_is) {
   constexpr std::uint32_t kHeaders6 = 86, kHalf = 51'712;
@@ -311,6 +308,9 @@ TEST_F(Segments, may_be_as_short_as_that_header) {
   EXPECT_EQ(tracker.send_counters().unmatched_starts, 0U);
 }
 
+// A packet that was put together by GRO before it was forwarded: the first one's data is partly
+// linear, and so is that of its first segment. All its headers would be 166 bytes long: it would
+// have 4 segments.
 TEST_F(Segments, may_have_data_in_their_linear_part) {
   queue(100, skb(1), kHeaders + 3 * kFull);
   queue(101, skb(2), kHeaders + 2 * kFull);
