@@ -249,8 +249,7 @@ void Protocol::take_waiting(TcpProbe event, std::optional<Nanoseconds> since, Pr
   const auto turn = [&](const LiveLeg* leg) {
     return std::tuple(since && !may_have_come_since(*leg, *since), leg->birth, leg->id);
   };
-  std::sort(may_wait_.begin(), may_wait_.end(),
-            [&](const LiveLeg* a, const LiveLeg* b) { return turn(a) < turn(b); });
+  std::ranges::sort(may_wait_, {}, turn);
   std::size_t sums = 0;
   for (LiveLeg* leg : may_wait_) {
     if (event.data_len == 0 && (!since || !may_have_come_since(*leg, *since))) return;
@@ -286,9 +285,7 @@ LiveLeg* Protocol::take_backlogged(FlowId flow, std::optional<DeviceId> device, 
     const bool goes_on = contexts_[leg->rx.cpu].run() == leg->rx.run;
     return std::tuple(goes_on, leg->birth);
   };
-  LiveLeg* leg =
-      *std::min_element(candidates_.begin(), candidates_.end(),
-                        [&](const LiveLeg* a, const LiveLeg* b) { return turn(a) < turn(b); });
+  LiveLeg* leg = *std::ranges::min_element(candidates_, {}, turn);
   waiting_.remove(*leg);
   leg->infer();
   return leg;
@@ -581,9 +578,11 @@ LiveLeg* Protocol::state_changed(const EventHeader& header, const InetSockSetSta
     leg = take_own(header, [&](const LiveLeg& may_be) {
       return Waiting::has_no_event(&may_be) && was_received_in_call(may_be, header, *since);
     });
-    const FlowId flow =
-        connection.flow != kNoFlow ? connection.flow : track::flow_of(flows_, event);
-    if (leg == nullptr) leg = take_backlogged(flow, connection.device, *since);
+    if (leg == nullptr) {  // what opens is known by its name only
+      const FlowId flow =
+          connection.flow != kNoFlow ? connection.flow : track::flow_of(flows_, event);
+      leg = take_backlogged(flow, connection.device, *since);
+    }
     if (leg == nullptr) leg = waiting_.take_oldest(header.cpu, connection.device);
   } else {
     leg = take_of_thread(header, [&](const LiveLeg& may_be) {

@@ -42,10 +42,9 @@ std::uint32_t number_of_segments(const LiveLeg& leg, std::uint32_t headers) {
   if (headers == 0 || leg.tx.first_segment_len <= headers || leg.tx.last_len <= headers) return 0;
   const std::uint32_t payload = leg.tx.last_len - headers;
   const std::uint32_t of_each = leg.tx.first_segment_len - headers;
-  const std::uint32_t full = payload / of_each;
   // As little as that beyond them is no data, or that of the rare packet of IPv4 that ends so.
   const std::uint32_t most_of_none = leg.tx.last_len > kLongestUsual ? kJumboHeader : 0;
-  return full + (payload - full * of_each > most_of_none ? 1 : 0);
+  return payload / of_each + (payload % of_each > most_of_none ? 1 : 0);
 }
 std::uint32_t number_of_segments(const LiveLeg& leg) {
   return number_of_segments(leg, leg.tx.segment_headers);

@@ -478,7 +478,7 @@ class LiveUdp : public LiveDelivery {
     }
     const CallLog log = server.get();
     recording.stop();
-    std::vector<Arrival> seen = udp_arrivals(recording, to, std::min(size, kDatagram));
+    std::vector<Arrival> seen = udp_arrivals(recording, to, kDatagram);
     std::erase_if(seen, [](const Arrival& arrival) { return arrival.merged_into != 0; });
     const Compared result = compare_datagrams(seen, log.calls);
     std::printf("%s: %s\n", what, result.text().c_str());
