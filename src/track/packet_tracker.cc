@@ -162,6 +162,7 @@ void PacketTracker::on(const EventHeader& header, const NetifReceiveSkbListEntry
 }
 void PacketTracker::on(const EventHeader& header, const NetifReceiveSkb& event) {
   moves_on(header);
+  small_queues_.receives(header.cpu);
   const DeviceId device = devices_.id(event.device);
   const LiveLeg& leg = receiver_.stack(header, event, device);
   if (leg.rx.unpacked != kNoDevice && leg.rx.unpacked == device) [[unlikely]] {
@@ -206,7 +207,7 @@ void PacketTracker::on(const EventHeader& header, const NetDevQueue& event) {
     delivery_.sent(header, leg);
   } else {
     origins_.answers(header.cpu, leg);
-    if (const FlowId flow = small_queues_.sender(header.cpu); flow != kNoFlow) leg.flow = flow;
+    leg.flow = small_queues_.sender(header.cpu, leg.flow);
     const Nanoseconds softirq = contexts_[header.cpu].softirq_began();
     if (softirq != 0) leg.stages.set(Stage::send, softirq);
   }

@@ -9,6 +9,10 @@
 // ip_rcv_core()). Any that is let go of between the raise and the softirq may add its own: when all
 // are of one connection, that is who sends. Pure acknowledgements are in no small queue
 // (__tcp_transmit_skb()).
+//
+// A device that receives in a tasklet (ifb_ri_tasklet(), drivers/net/ifb.c, 5.4 to 6.18) shares
+// that softirq: behind what it has received, a packet may be the answer to that, and a raise may be
+// the device's.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +46,7 @@ class SmallQueues {
   void raised(CpuId id) {
     Cpu& cpu = cpus_[id];
     const bool same = !cpu.raised || cpu.goes_on == cpu.let_go;
-    cpu.goes_on = same ? cpu.let_go : kNoFlow;
+    cpu.goes_on = same && !cpu.receives ? cpu.let_go : kNoFlow;
     cpu.raised = true;
   }
   // The softirq runs.
@@ -50,11 +54,26 @@ class SmallQueues {
     Cpu& cpu = cpus_[id];
     cpu.sends = cpu.goes_on;
     cpu.goes_on = kNoFlow;
-    cpu.raised = false;
+    cpu.raised = cpu.receives = false;
+    cpu.runs = true;
   }
-  void ends(CpuId id) { cpus_[id].sends = kNoFlow; }
-  // For whom it sends; kNoFlow when it does not run, or nobody knows.
-  FlowId sender(CpuId id) { return cpus_[id].sends; }
+  // The CPU receives a packet.
+  void receives(CpuId id) {
+    Cpu& cpu = cpus_[id];
+    cpu.receives = cpu.runs;
+  }
+  void ends(CpuId id) {
+    Cpu& cpu = cpus_[id];
+    cpu.sends = kNoFlow;
+    cpu.runs = cpu.receives = false;
+  }
+  // Whose a softirq's packet is that would be of `answered` as an answer: kNoFlow when that is
+  // nobody, and here when nobody knows.
+  FlowId sender(CpuId id, FlowId answered) {
+    const Cpu& cpu = cpus_[id];
+    if (cpu.sends == kNoFlow || cpu.sends == answered) return answered;
+    return cpu.receives ? kNoFlow : cpu.sends;
+  }
   void on_loss(CpuId id) { cpus_[id] = {}; }
 
  private:
@@ -63,6 +82,8 @@ class SmallQueues {
     bool raised = false;       // and has not run yet
     FlowId goes_on = kNoFlow;  // of all that were let go of since
     FlowId sends = kNoFlow;
+    bool runs = false;
+    bool receives = false;  // in this run
   };
 
   // What has data is sent as a clone whose place is right behind it, in a cache of pairs, while an

@@ -257,6 +257,20 @@ TEST_F(HeldBack, or_received_on_this_machine) {
   EXPECT_EQ(flow(3), kOut);
 }
 
+// By a device that does so in a tasklet: it is raised once more, which is that device's doing, and
+// what is sent then answers what was received.
+TEST_F(HeldBack, what_a_device_receives_in_the_same_softirq_is_answered) {
+  sent_by_a_call();
+  tracker.on(at(300), SoftirqEntry{kTaskletSoftirq});
+  stack(301, clone(kFirst), 1500);
+  tracker.on(at(302), SoftirqRaise{kTaskletSoftirq});
+  tracker.on(at(303), SoftirqExit{kTaskletSoftirq});
+  tracker.on(at(304), SoftirqEntry{kTaskletSoftirq});
+  send_clone(at(305), kNext);
+  tracker.finish();
+  EXPECT_EQ(flow(3), "");
+}
+
 // By software GSO: with each of them a part of the packet.
 TEST_F(HeldBack, or_a_segment_of_it_is_received_on_this_machine) {
   establish(100);
