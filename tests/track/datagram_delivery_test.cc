@@ -14,8 +14,6 @@ using track::Confidence;
 using track::Outcome;
 using track::Stage;
 
-constexpr std::uint64_t kReassembly = 0xffffffff81001010;
-
 // Their socket is empty first.
 struct DatagramDelivery : DeliveryScript {
   void SetUp() override { find_none(1, kUdp); }

@@ -267,7 +267,7 @@ TEST_F(Forwarding, what_came_in_fragments_leaves_in_fragments) {
   softirq(100);
   receive(101, skb(1), 1500);
   receive(102, skb(2), 148);
-  tracker.on(at(103), ConsumeSkb{skb(1), 0xffffffff81001010});  // inet_frag_reasm_prepare()
+  tracker.on(at(103), ConsumeSkb{skb(1), kReassembly});
   queue(104, skb(2), 1514, "eth1");
   queue(105, skb(3), 162, "eth1");
   softirq_exit(110);

@@ -11,9 +11,6 @@ using track::Outcome;
 
 class Fragments : public ReceiveScript {};
 
-constexpr std::uint64_t kReassembly = 0xffffffff81001010;
-constexpr std::uint64_t kFragmentList = 0xffffffff81002010;
-
 // The bytes of those between the first and the last are moved, and their skbs freed without a word.
 TEST_F(Fragments, fragments_are_one_packet_with_the_last_of_them) {
   softirq(100);

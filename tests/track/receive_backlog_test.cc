@@ -244,98 +244,6 @@ TEST_F(ReceiveBacklog, what_is_freed_does_not_wait) {
   EXPECT_EQ(outcome(3), Outcome::acked);
 }
 
-// The second was coalesced with the first in the backlog, and freed. tcpdump on the device has a
-// clone of what the task sends, at its address, and frees that.
-struct TappedBacklog : ReceiveBacklog {
-  void read_two(std::optional<std::uint64_t> freed_by) {
-    acknowledged_in_softirq();
-    enter(100, "read");
-    receive_elsewhere(110, 1, 1500);
-    receive_elsewhere(120, 2, 1500);
-    queue(130, 3);
-    tracker.on(task(131), ConsumeSkb{skb(2), freed_by});
-    start(132, 3);
-    acknowledged(task(140), 2896);
-    tracker.on(task(150), SkbCopyDatagramIovec{skb(1), 2896});
-    exit(160);
-    tracker.finish();
-  }
-  void start(Nanoseconds time, std::uint64_t number) {
-    NetDevStartXmit event;
-    event.skbaddr = skb(number);
-    event.device = "eth0";
-    tracker.on(task(time), event);
-  }
-  Nanoseconds copied(std::uint64_t id) const { return time(packets.with_id(id).last, Stage::copy); }
-  static constexpr std::uint64_t kTpacketRcv = 0xffffffff81005010, kUdpRecvmsg = 0xffffffff81003010;
-};
-
-TEST_F(TappedBacklog, what_a_tap_frees_is_no_packet) {
-  read_two(kTpacketRcv);
-  EXPECT_EQ(copied(2), 150U);
-  EXPECT_EQ(copied(3), 150U);
-  EXPECT_EQ(outcome(3), Outcome::delivered);
-}
-
-// Before 6.3 consume_skb does not tell who frees; but who else would, here?
-TEST_F(TappedBacklog, who_frees_right_before_the_driver_is_a_tap) {
-  read_two(std::nullopt);
-  EXPECT_EQ(copied(2), 150U);
-  EXPECT_EQ(copied(3), 150U);
-}
-
-TEST_F(TappedBacklog, who_is_told_to_be_none_is_none) {
-  read_two(kUdpRecvmsg);
-  EXPECT_EQ(copied(3), 131U);
-}
-
-// No protocol wanted it.
-TEST_F(TappedBacklog, what_a_tap_alone_received_it_frees_itself) {
-  softirq(100);
-  receive(110, skb(1), 60);
-  tracker.on(at(111), ConsumeSkb{skb(1), kTpacketRcv});
-  softirq_exit(120);
-  tracker.finish();
-  EXPECT_EQ(outcome(1), Outcome::consumed);
-}
-
-TEST_F(TappedBacklog, what_is_queued_goes_to_taps_later) {
-  enter(100, "read");
-  receive_elsewhere(110, 1);
-  queue(120, 3);
-  tracker.on(task(121), QdiscEnqueue{skb(3)});
-  tracker.on(task(130), ConsumeSkb{skb(1)});
-  exit(160);
-  tracker.finish();
-  EXPECT_EQ(outcome(1), Outcome::delivered);
-}
-
-TEST_F(TappedBacklog, what_is_dequeued_goes_to_taps_now) {
-  acknowledged_in_softirq();
-  enter(100, "read");
-  receive_elsewhere(110, 1);
-  queue(120, 3);
-  tracker.on(task(121), QdiscEnqueue{skb(3)});
-  tracker.on(task(122), QdiscDequeue{skb(3), 1});
-  tracker.on(task(130), ConsumeSkb{skb(1)});
-  start(140, 3);
-  exit(160);
-  tracker.finish();
-  EXPECT_EQ(outcome(2), Outcome::unknown);
-}
-
-// Nobody else of this task is on its way: it reads.
-TEST_F(TappedBacklog, behind_the_driver_are_no_taps) {
-  enter(100, "read");
-  receive_elsewhere(110, 1);
-  queue(120, 3);
-  start(121, 3);
-  tracker.on(task(130), ConsumeSkb{skb(1)});
-  exit(160);
-  tracker.finish();
-  EXPECT_EQ(outcome(1), Outcome::delivered);
-}
-
 // The first was coalesced with one that waited before it; its address is that of a packet which the
 // stack sends before it looks at the second.
 TEST_F(ReceiveBacklog, what_has_lost_its_address_is_not_what_a_softirq_works_on) {
@@ -413,6 +321,7 @@ struct LargeBacklog : ReceiveBacklog {
 TEST_F(LargeBacklog, has_a_syn_between) {
   one_lies_between(1, 60);
 }
+
 TEST_F(LargeBacklog, has_what_another_cpu_received_between) {
   one_lies_between(0, 1500);
 }
@@ -592,92 +501,6 @@ TEST_F(ReceiveBacklog, where_all_came_by_one_device_it_is_that) {
   EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 140U);
 }
 
-TEST_F(ReceiveBacklog, a_change_of_state_uses_one_up) {
-  acknowledged_in_softirq();
-  enter(100);
-  receive_elsewhere(110, 1);
-  change(task(130), kTcpLastAck, kTcpClose);
-  tracker.finish();
-  EXPECT_EQ(outcome(2), Outcome::consumed);
-  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::inferred);
-}
-
-// Seen on 6.18: a server closes while the next connection's SYN comes, which is answered first.
-TEST_F(ReceiveBacklog, a_change_of_state_is_not_what_another_cpu_is_working_on) {
-  acknowledged_in_softirq();
-  enter(100, "close");
-  softirq(105);
-  receive(110, skb(1), 60, "eth0");
-  softirq(115, 1);
-  receive(120, skb(2), 52, "eth0", 1);
-  softirq_exit(125, 1);
-  change(task(130), kTcpLastAck, kTcpClose);
-  tracker.on(at(135), ConsumeSkb{skb(1)});
-  softirq_exit(140);
-  tracker.finish();
-  EXPECT_EQ(packets.with_id(2).last.confidence, Confidence::exact);
-  EXPECT_EQ(outcome(3), Outcome::consumed);
-  EXPECT_EQ(packets.with_id(3).last.confidence, Confidence::inferred);
-}
-
-TEST_F(ReceiveBacklog, a_change_of_state_may_be_what_an_earlier_softirq_has_left) {
-  acknowledged_in_softirq();
-  enter(100, "close");
-  receive_elsewhere(105, 1);
-  softirq(110);
-  softirq(115, 1);
-  receive(120, skb(2), 52, "eth0", 1);
-  softirq_exit(125, 1);
-  change(task(130), kTcpLastAck, kTcpClose);
-  softirq_exit(140);
-  tracker.finish();
-  EXPECT_EQ(outcome(2), Outcome::consumed);
-  EXPECT_NE(outcome(3), Outcome::consumed);
-}
-
-TEST_F(ReceiveBacklog, a_change_of_state_may_be_what_the_last_softirq_has_left) {
-  acknowledged_in_softirq();
-  enter(100, "close");
-  receive_elsewhere(105, 1);
-  for (const Nanoseconds time : {115, 125}) {
-    softirq(time, 1);
-    if (time == 115) receive(120, skb(2), 52, "eth0", 1);
-    softirq_exit(time + 8, 1);
-  }
-  change(task(140), kTcpLastAck, kTcpClose);
-  tracker.finish();
-  EXPECT_EQ(outcome(2), Outcome::consumed);
-  EXPECT_NE(outcome(3), Outcome::consumed);
-}
-
-// Seen on 6.18: nothing is known of a connection that opens but its name, and what another one is
-// sent comes meanwhile.
-TEST_F(ReceiveBacklog, a_change_of_state_is_not_what_another_connection_is_sent) {
-  const auto established = [&](const EventHeader& header, SockAddr sk, std::uint16_t port) {
-    tracker.on(header, InetSockSetState{sk, kTcpSynSent, kTcpEstablished, kProtocolTcp, 80, port,
-                                        kAddress, kAddress});
-  };
-  softirq(10);
-  receive(11, skb(9), 60, "eth1");
-  established(at(12), SockAddr{9}, 4000);
-  softirq_exit(13);
-  enter(100, "connect");
-  const auto other = [](Nanoseconds time) { return at(time, 0, kTask, 300); };
-  tracker.on(other(101), ProbeTcpTransmit{SockAddr{9}, skb(1)});
-  tracker.on(other(102), NetDevQueue{{skb(1), 66, "veth0"}});
-  tracker.on(other(103), NetDevStartXmit{{skb(1), 66, "veth0"}});
-  tracker.on(other(104), NetifRx{{skb(1), 52, "veth1"}});
-  tracker.on(other(105), NetDevXmit{skb(1), 66, 0, "veth0"});
-  receive_elsewhere(110, 1, 52, "veth1");
-  receive_elsewhere(120, 2, 60, "veth1");
-  established(task(130), kSocket, 4001);
-  tracker.finish();
-  EXPECT_EQ(flows.name(packets.with_id(2).first.flow, track::LegDirection::tx),
-            "[200:5000:a00:1::]:80>[200:5000:a00:1::]:4000");
-  EXPECT_NE(outcome(2), Outcome::consumed);
-  EXPECT_EQ(outcome(3), Outcome::consumed);
-}
-
 // Seen in a guest: the task's connection was another's, and what lay on its CPU waits for the poll
 // of a tunnel, which ksoftirqd comes to later.
 TEST_F(ReceiveBacklog, what_a_tunnel_gives_on_has_changed_no_state) {
@@ -729,61 +552,6 @@ TEST_F(ReceiveBacklog, data_that_came_by_another_device_is_anothers) {
   for (const std::uint64_t id : {2, 3}) {
     EXPECT_FALSE(packets.with_id(id).last.stages.has(Stage::proto));
   }
-}
-
-// Seen in a guest: the softirq of the CPU has received for somebody else.
-TEST_F(ReceiveBacklog, a_change_of_state_is_not_another_devices_doing) {
-  acknowledged_in_softirq("eth1");
-  softirq(100);
-  receive(110, skb(1), 52);
-  change(at(120), kTcpLastAck, kTcpClose);
-  softirq_exit(130);
-  tracker.finish();
-  EXPECT_EQ(outcome(2), Outcome::open);
-}
-
-// tcp_keepalive_timer() ends what waits for its peer's FIN.
-TEST_F(ReceiveBacklog, a_timer_that_ends_a_connection_uses_up_nothing) {
-  constexpr std::uint32_t kTimerSoftirq = 1;
-  acknowledged_in_softirq();
-  receive_elsewhere(60, 1, 1500);
-  tracker.on(at(70), SoftirqEntry{kTimerSoftirq});
-  change(at(71), kTcpFinWait2, kTcpClose);
-  tracker.on(at(72), SoftirqExit{kTimerSoftirq});
-  enter(75);
-  acknowledged(task(80), 1448);
-  tracker.finish();
-  EXPECT_EQ(time(packets.with_id(2).last, Stage::proto), 80U);
-}
-
-// What opened a connection is freed without an event, and its address is somebody else's.
-struct Opened : ReceiveBacklog {
-  Opened() {
-    softirq(10);
-    receive(20, skb(1), 52);
-    change(at(30), kTcpSynRecv, kTcpEstablished);
-    softirq_exit(40);
-  }
-  void expect_consumed() {
-    tracker.finish();
-    EXPECT_EQ(outcome(1), Outcome::consumed);
-    EXPECT_FALSE(packets.with_id(1).last.stages.has(Stage::copy));
-    EXPECT_EQ(packets.with_id(1).last.reason, std::nullopt);
-  }
-};
-
-TEST_F(Opened, is_not_what_a_call_reads) {
-  enter(50, "recvfrom");
-  tracker.on(task(60), ConsumeSkb{skb(1), 0xffffffff81003010});  // udp_recvmsg
-  exit(70);
-  expect_consumed();
-}
-
-TEST_F(Opened, is_not_what_is_read_where_no_place_is_told) {
-  enter(50, "recvmsg");
-  tracker.on(task(60), ConsumeSkb{skb(1)});
-  exit(70);
-  expect_consumed();
 }
 
 // `record --probes`: which segment a tcp_probe is about is told right before it, and between the

@@ -74,6 +74,10 @@ struct TrackerScript {
     tracker.on(at(time, cpu), NetifReceiveSkb{{address, len, device}});
   }
 
+  // Places in functions of `symbols`.
+  static constexpr std::uint64_t kReassembly = 0xffffffff81001010;    // inet_frag_reasm_prepare()
+  static constexpr std::uint64_t kFragmentList = 0xffffffff81002010;  // skb_release_data()
+
   track::Devices devices;
   track::Comms comms{"17 ksoftirqd/0\n33 napi/eth0-8193\n55 kworker/1:2\n100 wrk\n200 nginx\n"};
   track::SyscallNames calls{"Linux host 6.12 x86_64"};
