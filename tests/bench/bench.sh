@@ -8,8 +8,9 @@
 # load between two network namespaces. It is kept in ${XDG_CACHE_HOME:-~/.cache}/skbtrail-bench, for its
 # owner only, for the next time.
 #
-# Every figure but growth's is the best of some runs with the file in the page cache, and rows take turns:
-# on a machine that does other things too, compare ratios, and CPU seconds rather than seconds.
+# A figure is the best of some runs with the file in the page cache, and rows take turns: on a machine that
+# does other things too, compare ratios, and CPU seconds rather than seconds. Growth, and what report is
+# measured by, are compared within a round, because such a machine is not as fast in one as in the next.
 set -euo pipefail
 
 readonly runs=${SKBTRAIL_BENCH_RUNS:-5} least_events=5000000
@@ -100,8 +101,11 @@ measure() {
 }
 
 mean() { awk '{ for (i = 1; i <= NF; i++) sum += $i; printf "%.4f", sum / NF }' <<<"$1"; }
+ascending() { tr ' ' '\n' <<<"$1" | grep . | sort -n; }
+lowest() { ascending "$1" | head -n 1; }
+highest() { ascending "$1" | tail -n 1; }
 # Of an odd number.
-median() { tr ' ' '\n' <<<"$1" | grep . | sort -n | awk '{ at[NR] = $1 } END { print at[(NR + 1) / 2] }'; }
+median() { ascending "$1" | awk '{ at[NR] = $1 } END { print at[(NR + 1) / 2] }'; }
 ratio() { awk "BEGIN { printf \"%.1f\", ($1) / ($2) }"; }
 
 # --- the table --------------------------------------------------------------------------------------
@@ -141,8 +145,36 @@ compare() {
     'skbtrail sched' 'skbtrail cpu' 'skbtrail syscalls')
   for row in "${rows[@]}"; do print_row "$row" "$events" "$reference"; done
   compare_perf "$reference"
-  printf '\nreport against the kbuffer walk: %s\n' \
-    "$(ratio "${best_seconds['kbuffer walk']}" "${best_seconds['skbtrail report']}")"
+}
+
+# seconds_of COMMAND...: of some runs, in the mean.
+seconds_of() {
+  local _ runs=''
+  for _ in 1 2 3 4 5; do runs+="$("$folder/bench_measure" "$@" 2>/dev/null | cut -d' ' -f1) "; done
+  mean "$runs"
+}
+
+# report against the two that it is to be measured by. The best of each may be minutes apart, and of
+# another speed of the machine: here both are measured in a round, and told are the rounds in the middle,
+# the lowest and the highest.
+against() {
+  local peer before seconds ratios
+  local -a report=("$skbtrail" report -i "$capture")
+  printf '\n%-34s %8s %8s %8s\n' 'report against' 'middle x' lowest highest
+  for peer in 'trace-cmd report' 'kbuffer walk'; do
+    ratios=''
+    for _ in 1 2 3; do
+      read_anew "$capture"
+      before=$(seconds_of "${report[@]}")
+      if [[ $peer == 'kbuffer walk' ]]; then
+        seconds=$(seconds_of "$folder/bench_walks" kbuffer "$capture")
+      else # once: it takes as long as a hundred of the others
+        seconds=$("$folder/bench_measure" trace-cmd report -i "$capture" 2>/dev/null | cut -d' ' -f1)
+      fi
+      ratios+="$(ratio "$seconds" "$(mean "$before $(seconds_of "${report[@]}")")") "
+    done
+    printf '%-34s %8s %8s %8s\n' "$peer" "$(median "$ratios")" "$(lowest "$ratios")" "$(highest "$ratios")"
+  done
 }
 
 # perf's script was written for the events of old kernels: its handlers are told to take further fields.
@@ -278,6 +310,7 @@ umask 077
 [[ $capture ]] || record_capture
 scratch=$(mktemp -d "$cache/run-XXXXXX")
 compare
+against
 cpus
 growth
 cold
