@@ -149,9 +149,9 @@ compare() {
 
 # seconds_of COMMAND...: of some runs, in the mean.
 seconds_of() {
-  local _ runs=''
-  for _ in 1 2 3 4 5; do runs+="$("$folder/bench_measure" "$@" 2>/dev/null | cut -d' ' -f1) "; done
-  mean "$runs"
+  local _ all=''
+  for _ in 1 2 3 4 5; do all+="$("$folder/bench_measure" "$@" 2>/dev/null | cut -d' ' -f1) "; done
+  mean "$all"
 }
 
 # report against the two that it is to be measured by. The best of each may be minutes apart, and of
