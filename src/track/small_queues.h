@@ -67,8 +67,8 @@ class SmallQueues {
     cpu.sends = kNoFlow;
     cpu.runs = cpu.receives = false;
   }
-  // Whose a softirq's packet is that would be of `answered` as an answer: kNoFlow when that is
-  // nobody, and here when nobody knows.
+  // Whose packet a softirq sends that as an answer would be `answered`'s (kNoFlow: it answers
+  // nobody); kNoFlow when nobody knows.
   FlowId sender(CpuId id, FlowId answered) {
     const Cpu& cpu = cpus_[id];
     if (cpu.sends == kNoFlow || cpu.sends == answered) return answered;

@@ -146,9 +146,31 @@ TEST_F(SmallQueuesTest, behind_that_it_may_be_the_device_that_goes_on) {
   queues.ends(kCpu);
   queues.begins(kCpu);
   EXPECT_EQ(sender(), kNoFlow);
+}
+
+TEST_F(SmallQueuesTest, what_was_received_in_another_run_changes_nothing) {
+  for (const bool has_an_end : {true, false}) {
+    queues.begins(kCpu);
+    queues.receives(kCpu);
+    if (has_an_end) {
+      queues.ends(kCpu);
+    } else {
+      queues.begins(kCpu);
+    }
+    lets_go(data(7));
+    queues.raised(kCpu);
+    queues.begins(kCpu);
+    EXPECT_EQ(sender(), 7U);
+    queues.ends(kCpu);
+  }
+}
+
+TEST_F(SmallQueuesTest, nor_does_what_another_softirq_receives) {
+  queues.begins(kCpu);
+  queues.ends(kCpu);
+  queues.receives(kCpu);
   lets_go(data(7));
   queues.raised(kCpu);
-  queues.ends(kCpu);
   queues.begins(kCpu);
   EXPECT_EQ(sender(), 7U);
 }
