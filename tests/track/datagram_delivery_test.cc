@@ -45,13 +45,13 @@ struct BusyPoll : DatagramDelivery {
 };
 
 TEST_F(BusyPoll, what_the_stack_takes_nobody_reads) {
-  poll_and_consume(0xffffffff8100a010);  // tcp_rcv_state_process
+  poll_and_consume(kStateProcess);
   EXPECT_EQ(leg(1).outcome, Outcome::consumed);
   EXPECT_EQ(leg(1).confidence, Confidence::exact);
 }
 
 TEST_F(BusyPoll, what_it_reads_it_has_polled) {
-  poll_and_consume(0xffffffff81003010);  // udp_recvmsg
+  poll_and_consume(kUdpRecvmsg);
   EXPECT_EQ(leg(1).outcome, Outcome::delivered);
   EXPECT_EQ(leg(1).confidence, Confidence::exact);
 }

@@ -123,8 +123,7 @@ class DeliveryScript : public ::testing::Test, protected TrackerScript {
   const track::Leg& leg(std::uint64_t id) const { return packets.with_id(id).last; }
   static Nanoseconds time(const track::Leg& leg, track::Stage stage) { return leg.stages[stage]; }
 
-  static constexpr std::int64_t kSleeps = 1;  // TASK_INTERRUPTIBLE
-  static constexpr std::uint64_t kUdpRecvmsg = 0xffffffff81003010;
+  static constexpr std::int64_t kSleeps = 1;                       // TASK_INTERRUPTIBLE
   static constexpr std::uint64_t kElsewhere = 0xffffffff81004010;  // in a unix socket's read
   static constexpr std::uint64_t kPacketRecvmsg = 0xffffffff81007010;
 };

@@ -361,7 +361,6 @@ TEST_F(OpenedInTheCapture, by_its_peer) {
 
 // The other way round: the peer has sent its FIN, and acknowledges what this end still sends.
 struct ClosingAck : HalfClosed {
-  static constexpr std::uint64_t kStateProcess = 0xffffffff8100a010;
   static constexpr std::uint32_t kNotSpecified = 2, kOldSequence = 7;
 
   void SetUp() override {}

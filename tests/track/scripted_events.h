@@ -75,6 +75,8 @@ struct TrackerScript {
   }
 
   // Places in functions of `symbols`.
+  static constexpr std::uint64_t kUdpRecvmsg = 0xffffffff81003010;
+  static constexpr std::uint64_t kStateProcess = 0xffffffff8100a010;  // tcp_rcv_state_process()
   static constexpr std::uint64_t kReassembly = 0xffffffff81001010;    // inet_frag_reasm_prepare()
   static constexpr std::uint64_t kFragmentList = 0xffffffff81002010;  // skb_release_data()
 

@@ -141,7 +141,7 @@ struct Opened : ReceiveBacklog {
 
 TEST_F(Opened, is_not_what_a_call_reads) {
   enter(50, "recvfrom");
-  tracker.on(task(60), ConsumeSkb{skb(1), 0xffffffff81003010});  // udp_recvmsg
+  tracker.on(task(60), ConsumeSkb{skb(1), kUdpRecvmsg});
   exit(70);
   expect_consumed();
 }

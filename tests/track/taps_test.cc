@@ -32,7 +32,7 @@ struct TappedBacklog : ReceiveBacklog {
     tracker.on(task(time), event);
   }
   Nanoseconds copied(std::uint64_t id) const { return time(packets.with_id(id).last, Stage::copy); }
-  static constexpr std::uint64_t kTpacketRcv = 0xffffffff81005010, kUdpRecvmsg = 0xffffffff81003010;
+  static constexpr std::uint64_t kTpacketRcv = 0xffffffff81005010;
 };
 
 TEST_F(TappedBacklog, what_a_tap_frees_is_no_packet) {
