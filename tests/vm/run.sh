@@ -12,7 +12,7 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 readonly here
 readonly output=${here%/tests/vm}/build/vm
 # A guest that dies loses what it has not done yet, and each boot takes a dozen seconds.
-readonly per_boot=20
+readonly per_boot=30
 # No scenario begun for so long: it hangs. One is killed after 60 seconds. What else a guest says is no
 # sign of life: one whose CPUs stall says so for ever.
 readonly silent_seconds=120

@@ -11,7 +11,7 @@ traffic() {
   local hog
   in_server taskset -c 0 bash -c 'while :; do :; done' &
   hog=$!
-  requests 3 8m 8
+  requests 3 8m 4
   kill "$hog"
   wait "$hog" || true
 }
