@@ -97,10 +97,11 @@ ring::PageRun PagesOfTwo::next(bool keep) {
 }
 
 CompressedPages::CompressedPages(std::span<const std::uint8_t> blocks, Compression compression,
-                                 std::uint32_t page_size)
+                                 std::uint32_t page_size, std::uint64_t most)
     : reader_(blocks),
       compression_(compression),
       page_size_(page_size),
+      most_(most),
       blocks_left_(reader_.number<std::uint32_t>()) {}
 
 ring::PageRun CompressedPages::next(bool keep) {
@@ -109,8 +110,7 @@ ring::PageRun CompressedPages::next(bool keep) {
     --blocks_left_;
     const Block block = read_block(reader_);
     if (!reader_.ok()) break;
-    if (!plausible(block, compression_, max_block(page_size_)) ||
-        !decompress(block, compression_, current_)) {
+    if (!plausible(block, compression_, most_) || !decompress(block, compression_, current_)) {
       ++unreadable_;
       continue;
     }

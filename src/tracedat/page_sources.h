@@ -82,21 +82,27 @@ class PagesOfTwo : public ring::PageSource {
 };
 
 // Compressed: u32 count, then that many blocks (compression.h), each of them whole pages, one run
-// per block. Two blocks lie in memory at a time, each no larger than max_block(). A block that does
+// per block. Two blocks lie in memory at a time. A block that is larger than it may be or does
 // not decompress is passed over; where the chain of blocks breaks, the rest is lost.
 class CompressedPages : public ring::PageSource {
  public:
-  // trace-cmd compresses 10 pages at a time (PAGES_IN_CHUNK, trace-output.c, 3.1.6). Every CPU
-  // holds two blocks, and a few hundred bytes expand to megabytes: what a block may take grows with
-  // the page, or a small file with many CPUs takes gigabytes. The least leaves room for chunks of
-  // pages larger than the buffer's own, the most is that of the largest page we take for one.
-  static constexpr std::uint64_t max_block(std::uint32_t page_size) {
-    return std::clamp(std::uint64_t{page_size} * 16, std::uint64_t{256} << 10,
-                      std::uint64_t{16} << 20);
+  // trace-cmd compresses so many at a time (PAGES_IN_CHUNK, trace-output.c, 3.1.6).
+  static constexpr std::uint64_t kUsualPages = 10;
+  // Of all CPUs together: every one holds two blocks, and a few hundred bytes expand to megabytes.
+  // 8,192 CPUs with pages of 4 KB need less, and 800 with sub-buffers of 64 KB.
+  static constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 30;
+  // What a block may take where so many CPUs have some. It grows with the page: the least leaves
+  // room for chunks of pages larger than the buffer's own, the most is that of the largest page we
+  // take for one.
+  static constexpr std::uint64_t max_block(std::uint32_t page_size, std::size_t cpus) {
+    const std::uint64_t alone = std::clamp(std::uint64_t{page_size} * 16, std::uint64_t{256} << 10,
+                                           std::uint64_t{16} << 20);
+    return std::min(alone, kMostMemory / 2 / std::max<std::size_t>(cpus, 1));
   }
 
+  // No block is larger than `most`.
   CompressedPages(std::span<const std::uint8_t> blocks, Compression compression,
-                  std::uint32_t page_size);
+                  std::uint32_t page_size, std::uint64_t most);
   ring::PageRun next(bool keep) override;
   std::uint64_t unreadable() const override { return unreadable_; }
 
@@ -104,6 +110,7 @@ class CompressedPages : public ring::PageSource {
   ByteReader reader_;
   Compression compression_;
   std::uint32_t page_size_;
+  std::uint64_t most_;
   std::uint32_t blocks_left_;
   std::uint64_t next_page_ = 0;
   std::vector<std::uint8_t> current_, kept_;

@@ -22,6 +22,10 @@ bool plausible_page_size(std::uint32_t size) {
   return size >= kLeastPageSize && size <= 1U << 20 && (size & (size - 1)) == 0;
 }
 
+bool is_compressed(const Buffer& buffer) {
+  return !buffer.cpus.empty() && buffer.cpus.front().compression != Compression::none;
+}
+
 constexpr std::uint64_t kLooks = 8;
 
 // The smallest size that has room for the fullest page at multiples of `largest`: whatever the size
@@ -98,6 +102,7 @@ Result<Reader> Reader::read(Reader reader) {
   if (!reader.has_data()) reader.recover_data();
   reader.look_for_unclaimed_pages();
   reader.look_for_repeated_ids();
+  reader.look_for_large_pages();
   // A capture without events is none to complain about if nothing says that there were some.
   if (reader.buffers_.empty() || (!reader.has_data() && !reader.damage_.empty())) {
     std::string reasons;
@@ -331,7 +336,9 @@ bool Reader::has_data() const {
 std::unique_ptr<ring::PageSource> Reader::pages(const Buffer& buffer, const CpuData& cpu,
                                                 Nanoseconds from) const {
   if (cpu.compression != Compression::none) {
-    return std::make_unique<CompressedPages>(cpu.stored, cpu.compression, buffer.page_size);
+    return std::make_unique<CompressedPages>(
+        cpu.stored, cpu.compression, buffer.page_size,
+        CompressedPages::max_block(buffer.page_size, compressed_cpus()));
   }
   if (cpu.file == nullptr) return std::make_unique<PagesInMemory>(cpu.stored);
   auto stored =
@@ -372,6 +379,29 @@ void Reader::look_for_repeated_ids() {
     if (!is_new && first->second != format.text) {
       note(fmt::format("two formats have the event id {}; the first one stands", *id));
     }
+  }
+}
+
+// Of all buffers: they are read at once.
+std::size_t Reader::compressed_cpus() const {
+  std::size_t cpus = 0;
+  for (const Buffer& buffer : buffers_) {
+    if (is_compressed(buffer)) cpus += buffer.cpus.size();
+  }
+  return cpus;
+}
+
+// A thousand CPUs with sub-buffers of 64 KB, say.
+void Reader::look_for_large_pages() {
+  const std::size_t cpus = compressed_cpus();
+  for (const Buffer& buffer : buffers_) {
+    const std::uint64_t usual = CompressedPages::kUsualPages * buffer.page_size;
+    const std::uint64_t most = CompressedPages::max_block(buffer.page_size, cpus);
+    if (!is_compressed(buffer) || most >= usual) continue;
+    note(
+        fmt::format("buffer \"{}\": compressed pages of {} bytes of {} CPUs take more than {} GiB "
+                    "of memory; `trace-cmd convert --compression none` makes them readable",
+                    buffer.name, buffer.page_size, cpus, CompressedPages::kMostMemory >> 30));
   }
 }
 

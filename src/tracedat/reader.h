@@ -135,6 +135,8 @@ class Reader {
   std::vector<bool> known_ids() const;
   void look_for_repeated_ids();
   void look_for_unclaimed_pages();
+  std::size_t compressed_cpus() const;
+  void look_for_large_pages();
   void recover_data();
   bool is_unfinished() const;
   void read_files_of_a_killed_recorder();

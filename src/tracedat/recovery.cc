@@ -100,7 +100,7 @@ std::vector<std::span<const std::uint8_t>> find_chains(const MappedFile* file,
     for (std::uint32_t i = 0; i < count; ++i) {
       const Block block = read_block(reader);
       if (!reader.ok() || block.size == 0 || block.size % page_size != 0 ||
-          !plausible(block, compression, CompressedPages::max_block(page_size))) {
+          !plausible(block, compression, CompressedPages::max_block(page_size, 1))) {
         break;
       }
       if (i == 0 && !holds_a_page(block, compression, page_size)) {

@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Compression compression = data[0] % 2 == 0 ? Compression::zstd : Compression::zlib;
   const std::uint32_t page_size = 64U << (data[0] / 2 % 7);
   skbtrail::ring::CpuPages pages(
-      std::make_unique<CompressedPages>(std::span(data + 1, size - 1), compression, page_size),
+      std::make_unique<CompressedPages>(std::span(data + 1, size - 1), compression, page_size,
+                                        CompressedPages::max_block(page_size, 1)),
       page_size, 0, {});
   RawEvent before, event;
   std::uint64_t events = 0;

@@ -23,7 +23,11 @@ class Compressed : public ::testing::TestWithParam<Compression> {
     return test::as_bytes(test::chain(pages, block_size, GetParam()));
   }
   ring::CpuPages walk(const std::vector<std::uint8_t>& chain) const {
-    return {std::make_unique<CompressedPages>(chain, GetParam(), kPage), kPage, 3, {}};
+    return {std::make_unique<CompressedPages>(chain, GetParam(), kPage,
+                                              CompressedPages::max_block(kPage, 1)),
+            kPage,
+            3,
+            {}};
   }
 };
 
@@ -117,12 +121,97 @@ TEST_P(Compressed, sizes_that_lie_allocate_nothing) {
     EXPECT_TRUE(events_of(walked).empty()) << lie;
     EXPECT_EQ(walked.damage().unreadable, 1U) << lie;
   }
-  const std::string large(CompressedPages::max_block(kPage) + kPage, '\0');
+  const std::string large(CompressedPages::max_block(kPage, 1) + kPage, '\0');
   const auto bomb = chain(large, large.size());
   EXPECT_LT(bomb.size(), large.size() / 200);
   ring::CpuPages walked = walk(bomb);
   EXPECT_TRUE(events_of(walked).empty());
   EXPECT_EQ(walked.damage().unreadable, 1U);
+}
+
+// A small file whose CPUs have a block each, of ten pages of so many bytes.
+std::string with_large_pages(Compression compression, std::uint32_t page_size, std::uint32_t cpus) {
+  std::string one = page(1);
+  one.resize(page_size);
+  std::string ten;
+  for (int i = 0; i < 10; ++i) ten += one;
+  const std::string data = test::chain(ten, ten.size(), compression);
+
+  std::string text = "\x17\x08\x44tracing7";
+  text += std::string("\0\0\x08\0\x10\0\0", 7);  // little-endian, 64 bits, 4096
+  text += compression == Compression::zstd ? std::string("zstd\0001\0", 7)
+                                           : std::string("zlib\0001\0", 7);
+  const std::uint64_t buffer = text.size() + sizeof(std::uint64_t);
+  const std::uint64_t first = buffer + kSectionHeaderSize;
+  const std::uint64_t options = first + std::uint64_t{cpus} * data.size();
+  const auto section = [&](OptionId id, std::uint16_t flags, std::uint64_t size) {
+    test::put(text, static_cast<std::uint16_t>(id));
+    test::put(text, flags);
+    test::put(text, std::uint32_t{0});
+    test::put(text, size);
+  };
+  test::put(text, options);
+  section(OptionId::buffer, kSectionCompressed, options - first);
+  std::string about;
+  test::put(about, buffer);
+  about += std::string("\0mono\0", 6);
+  test::put(about, page_size);
+  test::put(about, cpus);
+  for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
+    test::put(about, cpu);
+    test::put(about, first + std::uint64_t{cpu} * data.size());
+    test::put(about, std::uint64_t{data.size() - sizeof(std::uint32_t)});
+    text += data;
+  }
+  section(OptionId::done, 0, about.size() + 20);
+  test::put(text, static_cast<std::uint16_t>(OptionId::buffer));
+  test::put(text, static_cast<std::uint32_t>(about.size()));
+  text += about;
+  test::put(text, static_cast<std::uint16_t>(OptionId::done));
+  test::put(text, std::uint32_t{8});
+  test::put(text, std::uint64_t{0});
+  return text;
+}
+
+// In bytes, of the first CPU; 0: it is passed over.
+std::size_t first_block(const Reader& file) {
+  const Buffer& buffer = file.buffers().front();
+  const auto pages = file.pages(buffer, buffer.cpus.front());
+  const std::size_t size = pages->next(false).bytes.size();
+  EXPECT_EQ(size == 0, pages->unreadable() == 1);
+  return size;
+}
+
+TEST_P(Compressed, a_small_file_does_not_take_gigabytes) {
+  constexpr std::uint32_t kLargest = 1U << 20;
+  const auto bytes = test::as_bytes(with_large_pages(GetParam(), kLargest, 51));
+  const auto some = Reader::parse(bytes, "some.dat");
+  ASSERT_TRUE(some.has_value()) << some.error().message;
+  EXPECT_THAT(some->damage(), ElementsAre());
+  EXPECT_EQ(first_block(*some), 10 * kLargest);
+
+  const auto more = test::as_bytes(with_large_pages(GetParam(), kLargest, 52));
+  EXPECT_LT(more.size(), 1U << 20);
+  const auto many = Reader::parse(more, "some.dat");
+  ASSERT_TRUE(many.has_value()) << many.error().message;
+  EXPECT_THAT(
+      many->damage(),
+      ElementsAre("buffer \"\": compressed pages of 1048576 bytes of 52 CPUs take more than "
+                  "1 GiB of memory; `trace-cmd convert --compression none` makes them "
+                  "readable"));
+  EXPECT_EQ(first_block(*many), 0U);
+}
+
+// And what machines have is read.
+TEST(CompressedBlocks, all_of_them_have_a_bound) {
+  for (const std::uint32_t page_size : {4096U, 64U << 10, 1U << 20}) {
+    for (const std::size_t cpus : {0U, 1U, 51U, 800U, kMaxCpus, 2 * kMaxCpus}) {
+      EXPECT_LE(2 * cpus * CompressedPages::max_block(page_size, cpus),
+                CompressedPages::kMostMemory);
+    }
+  }
+  EXPECT_GE(CompressedPages::max_block(4096, kMaxCpus), CompressedPages::kUsualPages * 4096);
+  EXPECT_GE(CompressedPages::max_block(64U << 10, 800), CompressedPages::kUsualPages * (64U << 10));
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Compressed, ::testing::Values(Compression::zstd, Compression::zlib),
