@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "ring/page_search.h"
+#include "tracedat/other_format.h"
 #include "tracedat/page_sources.h"
 #include "tracedat/recovery.h"
 #include "tracedat/symbols.h"
@@ -118,8 +119,9 @@ Result<void> Reader::read_headers() {
   const auto magic = reader.bytes(kMagic.size());
   if (!std::equal(magic.begin(), magic.end(), kMagic.begin(), kMagic.end()) ||
       reader.text(kTracing.size()) != kTracing) {
-    return fail(ErrorKind::damaged, "{} is not a trace.dat (it does not start with its magic)",
-                path_);
+    const std::string_view other = other_format(bytes_);
+    return fail(ErrorKind::damaged, "{} is not a trace.dat ({})", path_,
+                other.empty() ? "it does not start with its magic" : other);
   }
   const std::string_view version = reader.string();
   const auto big_endian = reader.number<std::uint8_t>();

@@ -148,6 +148,26 @@ TEST(ReaderRefuses, what_does_not_start_with_the_magic) {
   EXPECT_THAT(error_of(test::as_bytes("PK\3\4 and so on")).message, HasSubstr("not a trace.dat"));
 }
 
+// As perf, gzip, zstd, xz, tcpdump and dumpcap begin theirs.
+TEST(ReaderRefuses, files_of_others_with_the_command_that_helps) {
+  const std::pair<std::string, std::string> files[] = {
+      {"PERFILE2h", "it is of perf record: `perf script` reads it"},
+      {"\x1f\x8b\x08", "it is compressed with gzip: `gunzip` it first"},
+      {"\x28\xb5\x2f\xfd\x04", "it is compressed with zstd: `unzstd` it first"},
+      {std::string("\xfd\x37zXZ\0\0", 7), "it is compressed with xz: `unxz` it first"},
+      {"\xd4\xc3\xb2\xa1\x02", "it is of tcpdump: `tcpdump -r` reads it"},
+      {"\x4d\x3c\xb2\xa1\x02", "it is of tcpdump: `tcpdump -r` reads it"},
+      {"\x0a\x0d\x0d\x0a\x6c", "it is of Wireshark: `tcpdump -r` reads it"},
+  };
+  for (const auto& [begin, help] : files) {
+    const Error error = error_of(test::as_bytes(begin));
+    EXPECT_EQ(error.kind, ErrorKind::damaged);
+    EXPECT_EQ(error.message, "some.dat is not a trace.dat (" + help + ")");
+    const Error cut = error_of(test::as_bytes(begin.substr(0, 1)));
+    EXPECT_EQ(cut.message, "some.dat is not a trace.dat (it does not start with its magic)");
+  }
+}
+
 TEST(ReaderRefuses, other_byte_orders_word_sizes_and_versions) {
   for (const char* name : {"6.12-tracecmd_files-v6.dat", "6.12-tracecmd_files.dat"}) {
     Bytes bytes = fixture(name);
