@@ -168,12 +168,13 @@ std::vector<std::string> Session::remove() {
 
 // Since 6.8 (buffer_subbuf_size_write in kernel/trace/trace.c); up to 128 pages.
 Result<void> Session::set_sub_buffer_size(std::uint64_t kb) {
-  constexpr const char* kFile = "buffer_subbuf_size_kb";
-  if (!has(kFile)) {
+  constexpr const char* kSubBufferSize = "buffer_subbuf_size_kb";
+  if (!has(kSubBufferSize)) {
     return fail(ErrorKind::unsupported,
-                "this kernel has sub-buffers of one page only: {} came with Linux 6.8", kFile);
+                "this kernel has sub-buffers of one page only: {} came with Linux 6.8",
+                kSubBufferSize);
   }
-  return write(kFile, std::to_string(kb));
+  return write(kSubBufferSize, std::to_string(kb));
 }
 
 // "7 (expanded: 1408)" in the top folder is a buffer that grows when it is first used. Kernels
