@@ -87,7 +87,8 @@ class File {
     header(id, compressed.size());
     bytes_ += compressed;
   }
-  void buffer(const tracedat::Reader& file, const tracedat::Buffer& buffer) {
+  // `chains`: of each CPU, as chain() makes them.
+  void buffer(const tracedat::Buffer& buffer, const std::vector<std::string>& chains) {
     std::string about;
     const std::size_t at = bytes_.size();
     put(about, std::uint64_t{at});
@@ -95,15 +96,12 @@ class File {
     put(about, buffer.page_size);
     put(about, static_cast<std::uint32_t>(buffer.cpus.size()));
     header(OptionId::buffer, 0);
-    for (const tracedat::CpuData& cpu : buffer.cpus) {
-      bytes_.resize((bytes_.size() + buffer.page_size - 1) / buffer.page_size * buffer.page_size);
-      const std::vector<std::uint8_t> pages = all_pages(file, buffer, cpu);
-      const std::string data = chain(std::string(pages.begin(), pages.end()),
-                                     how_.pages_per_block * buffer.page_size, how_.compression);
-      put(about, cpu.cpu);
+    for (std::size_t i = 0; i < chains.size(); ++i) {
+      bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment);
+      put(about, buffer.cpus[i].cpu);
       put(about, std::uint64_t{bytes_.size()});
-      put(about, std::uint64_t{data.size() - sizeof(std::uint32_t)});
-      bytes_ += data;
+      put(about, std::uint64_t{chains[i].size() - sizeof(std::uint32_t)});
+      bytes_ += chains[i];
     }
     const std::uint64_t size = bytes_.size() - at - 16;
     bytes_.replace(at + 8, sizeof size, reinterpret_cast<const char*>(&size), sizeof size);
@@ -122,6 +120,8 @@ class File {
   }
 
  private:
+  static constexpr std::size_t kAlignment = 4096;
+
   const Recompressed& how_;
   std::string bytes_;
   std::string options_;
@@ -175,7 +175,27 @@ std::string recompress(const tracedat::Reader& file, const Recompressed& how) {
   std::string cpus;
   put(cpus, file.cpu_count());
   out.add(option(OptionId::cpucount, cpus) + how.extra_options);
-  for (const tracedat::Buffer& buffer : file.buffers()) out.buffer(file, buffer);
+  for (const tracedat::Buffer& buffer : file.buffers()) {
+    std::vector<std::string> chains;
+    for (const tracedat::CpuData& cpu : buffer.cpus) {
+      const std::vector<std::uint8_t> pages = all_pages(file, buffer, cpu);
+      chains.push_back(chain(std::string(pages.begin(), pages.end()),
+                             how.pages_per_block * buffer.page_size, how.compression));
+    }
+    out.buffer(buffer, chains);
+  }
+  return out.finish();
+}
+
+std::string cpus_alike(const std::string& chain, std::uint32_t page_size, CpuId cpus,
+                       Compression compression) {
+  const Recompressed how{compression, 0, ""};
+  File out(how);
+  tracedat::Buffer buffer;
+  buffer.clock = "mono";
+  buffer.page_size = page_size;
+  for (CpuId cpu = 0; cpu < cpus; ++cpu) buffer.cpus.push_back({cpu, {}, compression, nullptr});
+  out.buffer(buffer, std::vector<std::string>(cpus, chain));
   return out.finish();
 }
 

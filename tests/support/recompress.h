@@ -22,4 +22,8 @@ std::string block(const std::string& data, tracedat::Compression compression);
 std::string chain(const std::string& pages, std::size_t block_size,
                   tracedat::Compression compression);
 
+// A file of nothing but CPUs with these pages each.
+std::string cpus_alike(const std::string& chain, std::uint32_t page_size, CpuId cpus,
+                       tracedat::Compression compression);
+
 }  // namespace skbtrail::test

@@ -129,48 +129,13 @@ TEST_P(Compressed, sizes_that_lie_allocate_nothing) {
   EXPECT_EQ(walked.damage().unreadable, 1U);
 }
 
-// A small file whose CPUs have a block each, of ten pages of so many bytes.
-std::string with_large_pages(Compression compression, std::uint32_t page_size, std::uint32_t cpus) {
+// A block each, of ten pages of so many bytes.
+std::string with_large_pages(Compression compression, std::uint32_t page_size, CpuId cpus) {
   std::string one = page(1);
   one.resize(page_size);
   std::string ten;
   for (int i = 0; i < 10; ++i) ten += one;
-  const std::string data = test::chain(ten, ten.size(), compression);
-
-  std::string text = "\x17\x08\x44tracing7";
-  text += std::string("\0\0\x08\0\x10\0\0", 7);  // little-endian, 64 bits, 4096
-  text += compression == Compression::zstd ? std::string("zstd\0001\0", 7)
-                                           : std::string("zlib\0001\0", 7);
-  const std::uint64_t buffer = text.size() + sizeof(std::uint64_t);
-  const std::uint64_t first = buffer + kSectionHeaderSize;
-  const std::uint64_t options = first + std::uint64_t{cpus} * data.size();
-  const auto section = [&](OptionId id, std::uint16_t flags, std::uint64_t size) {
-    test::put(text, static_cast<std::uint16_t>(id));
-    test::put(text, flags);
-    test::put(text, std::uint32_t{0});
-    test::put(text, size);
-  };
-  test::put(text, options);
-  section(OptionId::buffer, kSectionCompressed, options - first);
-  std::string about;
-  test::put(about, buffer);
-  about += std::string("\0mono\0", 6);
-  test::put(about, page_size);
-  test::put(about, cpus);
-  for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
-    test::put(about, cpu);
-    test::put(about, first + std::uint64_t{cpu} * data.size());
-    test::put(about, std::uint64_t{data.size() - sizeof(std::uint32_t)});
-    text += data;
-  }
-  section(OptionId::done, 0, about.size() + 20);
-  test::put(text, static_cast<std::uint16_t>(OptionId::buffer));
-  test::put(text, static_cast<std::uint32_t>(about.size()));
-  text += about;
-  test::put(text, static_cast<std::uint16_t>(OptionId::done));
-  test::put(text, std::uint32_t{8});
-  test::put(text, std::uint64_t{0});
-  return text;
+  return test::cpus_alike(test::chain(ten, ten.size(), compression), page_size, cpus, compression);
 }
 
 // In bytes, of the first CPU; 0: it is passed over.
