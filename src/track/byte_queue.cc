@@ -125,13 +125,13 @@ void ByteQueue::withdraw(std::size_t at) {
   }
 }
 
-void ByteQueue::announce(const LiveLeg& leg, std::size_t coalesced) {
+void ByteQueue::announce(const LiveLeg* leg, std::size_t coalesced) {
   announces_ = true;
   if (order_.announced == Announced::some) return;
   const std::size_t size = items_.size();
   const std::size_t nearest = size - std::min(size, coalesced + 1);
   std::size_t group = size;  // where it begins
-  while (group > nearest && items_.at(group - 1).leg.get() != &leg) --group;
+  while (group > nearest && items_.at(group - 1).leg.get() != leg) --group;
   if (group == nearest) return;
   --group;
   for (std::size_t i = group; i < size; ++i) items_.at(i).place = Place::in_order;

@@ -131,8 +131,9 @@ class ByteQueue {
   [[gnu::noinline]] void clear();
   [[gnu::noinline]] void begin_anew();  // for another socket
 
-  // sk_data_ready of the segment that came last, into which so many others had been coalesced.
-  void announce(const LiveLeg& leg, std::size_t coalesced);
+  // sk_data_ready of the segment that came last, into which so many others had been coalesced: of
+  // that packet, or of one that nobody knows (null).
+  void announce(const LiveLeg* leg, std::size_t coalesced);
 
   // A segment that was not announced was acknowledged at once by a packet of that length, ...
   void answered_early(std::uint32_t len);

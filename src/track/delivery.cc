@@ -187,7 +187,11 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
     Answer& answer = cpu(header.cpu).answer[level(header)];
     const bool of_another =  // a listener, of which the other has just come
         Sockets::is_address(answer.socket) && answer.socket != Sockets::key(event.skaddr);
-    if (!of_another) answer = {};
+    if (!of_another) {
+      // It was received in a gap, or before the capture began.
+      if (Socket* socket = sockets_.find(answer.socket)) socket->bytes.announce(nullptr, 0);
+      answer = {};
+    }
     openers_.ready(event.skaddr, header.time);
     return;
   }
@@ -208,7 +212,7 @@ void Delivery::ready(const EventHeader& header, LiveLeg* leg, bool sure, const S
       behind->rx.ready = true;
     }
     Socket& socket = this->socket(leg->rx.socket);
-    socket.bytes.announce(*leg, coalesced.size());
+    socket.bytes.announce(leg, coalesced.size());
     if (sees_cookies_ && socket.address == 0) [[unlikely]]
       has_address(socket.key, event.skaddr);
     Answer& answer = cpu(header.cpu).answer[level(header)];
@@ -705,8 +709,10 @@ void Delivery::call_returned(const EventHeader& header, std::int64_t ret) {
       take_uncopied(task, task.adjusted_socket, task.adjusted, static_cast<std::uint64_t>(ret));
     }
   }
-  // tcp_read_sock() adjusts what it found empty, too (net/ipv4/tcp.c, 5.4 to 6.18).
-  if (ret == -EAGAIN && task.adjusted_socket != 0 && is_splice(task.call)) [[unlikely]]
+  // tcp_read_sock() adjusts what it found empty, too (net/ipv4/tcp.c, 5.4 to 6.18). Behind a FIN
+  // tcp_splice_read() returns 0 for it.
+  if ((ret == -EAGAIN || ret == 0) && task.adjusted_socket != 0 && is_splice(task.call))
+      [[unlikely]]
     alignment_.held_no_bytes(socket(task.adjusted_socket), task.adjusted.time);
   if (!reads_.sockets_told() && !task.sent.empty() && is_read(task.call)) {
     const Socket* socket = sockets_.find(task.adjusted_socket);

@@ -67,7 +67,7 @@ void Openers::probed(Socket& socket, const Protocol::Probed& probed, bool announ
   if (opener.ready != 0) {
     leg->stages.set_first(Stage::ready, opener.ready);
     leg->rx.ready = true;
-    socket.bytes.announce(*leg, 0);
+    socket.bytes.announce(leg, 0);
   } else if (opener.answer != 0) {
     announced ? socket.bytes.answered_early(opener.answer)
               : socket.bytes.answered_unannounced(opener.answer);

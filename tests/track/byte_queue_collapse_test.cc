@@ -307,7 +307,7 @@ TEST_F(PrunedBytes, are_the_last_that_wait) {
   EXPECT_EQ(queue.bytes(), 130U);
   EXPECT_EQ(prune(), 1U);
   EXPECT_EQ(prune(), kNone);
-  queue.announce(leg(0), 0);
+  queue.announce(&leg(0), 0);
   EXPECT_THAT(copy(0, 30), ElementsAre(0));
   EXPECT_EQ(queue.bytes(), 0U);
 }

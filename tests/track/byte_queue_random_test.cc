@@ -155,7 +155,7 @@ class RandomStream : public ByteQueueScript {
       const bool waited = kernel.ranges() > 0;
       const bool in_place = kernel.receive(segment, random);
       const bool announced = in_place && kernel.unread() >= low_water;  // tcp_data_ready()
-      if (announced && announces) queue.announce(leg(segment), 0);
+      if (announced && announces) queue.announce(&leg(segment), 0);
       if (in_place && !announced && answers && random() % 8 == 0) {
         queue.answered_early_without_ranges(answer(0));
       }

@@ -31,7 +31,7 @@ class ByteQueueScript : public ::testing::Test {
   void early(std::size_t number, std::uint32_t bytes) { queue.push(&leg(number), bytes); }
   void in_place(std::size_t number, std::uint32_t bytes) {
     queue.push(&leg(number), bytes);
-    queue.announce(leg(number), 0);
+    queue.announce(&leg(number), 0);
   }
   // The same, and what acknowledges it has so many ranges.
   static std::uint32_t answer(std::uint32_t ranges) {

@@ -43,7 +43,7 @@ TEST_F(ByteQueueTest, what_was_coalesced_before_it_came_goes_first_with_it) {
   early(3, 100);
   queue.push(&leg(1), 100);
   queue.push(&leg(2), 100);
-  queue.announce(leg(1), 1);
+  queue.announce(&leg(1), 1);
   EXPECT_THAT(copy(0, 100), ElementsAre(0));
   EXPECT_THAT(copy(1, 300), ElementsAre(1, 2, 3));
 }

@@ -27,6 +27,11 @@ struct UnplacedReads : DeliveryScript {
     recv_length(time + 10, bytes, kTcp, kTrunc);
     exit(time + 20, bytes);
   }
+  void splice(Nanoseconds time, std::int32_t ret) {
+    enter(time, "splice");
+    tracker.on(reader(time + 10), TcpRcvSpaceAdjust{kSocket, 0});
+    exit(time + 20, ret);
+  }
   // In a call, until that packet wakes it.
   void sleep(Nanoseconds time, Nanoseconds came, std::uint64_t number) {
     switched(time, kReader, kSleeps, 7);
@@ -367,11 +372,6 @@ TEST_F(UnplacedReadsBeforeNothing, are_told_by_nothing_else) {
 
 // splice() names its socket where it has found nothing, too.
 TEST_F(UnplacedReadsBeforeNothing, may_be_told_by_a_splice) {
-  const auto splice = [this](Nanoseconds at, std::int32_t ret) {
-    enter(at, "splice");
-    tracker.on(reader(at + 10), TcpRcvSpaceAdjust{kSocket, 0});
-    exit(at + 20, ret);
-  };
   splice(500, 250);
   splice(600, 150);
   EXPECT_TRUE(packets.packets.empty());
@@ -383,6 +383,50 @@ TEST_F(UnplacedReadsBeforeNothing, may_be_told_by_a_splice) {
   splice(900, 100);
   expect_read(4, 910, 920);
   EXPECT_EQ(leg(4).confidence, Confidence::socket);
+}
+
+// Behind a FIN it returns 0.
+TEST_F(UnplacedReadsBeforeNothing, may_be_told_by_a_splice_that_finds_the_end) {
+  splice(500, 250);
+  splice(600, 150);
+  splice(700, 0);
+  expect_read(1, 510, 520);
+  expect_read(2, 610, 620);
+  expect_read(3, 610, 620);
+}
+
+// Of the first segment the gap left its tcp_probe and its sk_data_ready.
+struct UnplacedReadsFromWithinASegment : UnplacedReadsBeforeNothing {
+  void SetUp() override {
+    tracker.on_loss({0, 10, 20, 5});
+    tracker.on(at(50), probe(kUnknown, 100));
+  }
+  void read_all() {
+    for (std::uint64_t i = 1; i <= 3; ++i) arrive(100 * i, skb(i), 100);
+    splice(500, 400);
+    splice(600, -EAGAIN);
+  }
+};
+
+TEST_F(UnplacedReadsFromWithinASegment, that_came_in_its_place) {
+  tracker.on(at(51), ready(kTcp));
+  read_all();
+  for (const std::uint64_t id : {1U, 2U, 3U}) expect_read(id, 510, 520);
+  expect_aligned(true);
+}
+
+TEST_F(UnplacedReadsFromWithinASegment, that_may_have_come_too_early) {
+  read_all();
+  EXPECT_TRUE(packets.packets.empty());
+}
+
+// A listener's, of which the segment that opens a connection has just come.
+TEST_F(UnplacedReadsFromWithinASegment, that_another_sockets_event_does_not_announce) {
+  SkDataReady another = ready(kTcp);
+  another.skaddr = SockAddr{0xffff888200004000};
+  tracker.on(at(51), another);
+  read_all();
+  EXPECT_TRUE(packets.packets.empty());
 }
 
 // 4 is not announced: it is too early, or there is SO_RCVLOWAT. 5 is.
