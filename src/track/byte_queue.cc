@@ -255,7 +255,8 @@ bool ByteQueue::cannot_be_named(const LiveLeg& leg) const {
   if (aligned_) return !is_next(items_.at(at));
   if (unsettled_) return false;
   for (std::size_t i = 0; i <= at; ++i) {
-    if (items_.at(i).place != Place::in_order) return false;
+    // Who reads one of before the capture may do so in a call of before it, of which nothing tells.
+    if (items_.at(i).place != Place::in_order || !items_.at(i).leg.is_set()) return false;
   }
   return true;
 }

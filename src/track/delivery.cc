@@ -73,6 +73,7 @@ void Delivery::forget_doings(Task& task) {
 }
 
 Socket& Delivery::new_datagram_socket(std::uint64_t key, Nanoseconds time) {
+  if (hears_since_ == 0) hears_since_ = time;  // no call has been entered yet, or none is recorded
   Socket& socket = this->socket(key);
   socket.drained = !legs_.in_gap() && time >= hears_since_ + kSoonHeardOf;
   return socket;

@@ -442,6 +442,14 @@ TEST_F(DatagramsAtTheStart, are_read_at_once_where_nothing_was_heard_of_their_so
   expect_read(1, 30 + kLong);
 }
 
+// Clocks do not begin with the capture.
+TEST_F(DatagramsAtTheStart, may_be_behind_others_where_one_is_the_first_event) {
+  constexpr Nanoseconds kLong = 100'000'000;
+  datagram(10 + kLong, 1);
+  read_one(30 + kLong);
+  EXPECT_TRUE(packets.packets.empty());
+}
+
 TEST_F(DatagramsAtTheStart, may_be_behind_others_of_a_socket_that_is_heard_of_soon_after_a_gap) {
   constexpr Nanoseconds kLong = 100'000'000;
   enter(10);
