@@ -425,6 +425,12 @@ void Delivery::recv_length(const EventHeader& header, const SockRecvLength& even
     } else {
       commit(task, key);
     }
+    // It has found the end; who asks for no bytes, and could have had some, adjusts
+    // (tcp_recvmsg_locked(), net/ipv4/tcp.c, 5.4 to 6.18).
+    const bool is_end =
+        event.ret == 0 && task.in_call && sees_space_adjusts_ && task.adjustments == 0;
+    if (is_end) [[unlikely]]
+      alignment_.held_no_bytes(socket(key), task.call_entered);
     task.begins_receive();
   } else if (protocol == kProtocolMptcp) {
     take_from_subflows(task, key);
@@ -522,6 +528,9 @@ void Delivery::commit(Task& task, std::uint64_t key) {
     }
     if (socket == nullptr || socket->bytes.empty()) {
       if (leg != nullptr && !leg->rx.has_data) {
+        // Of TCP it came to an end that had sent its FIN before the capture, and others of its
+        // bytes may be read later.
+        if (key != 0 && copy.len + kMostTcpHeaders < leg->rx.stack_len) leg->infer();
         reads_.deliver(*leg, task, copy.taking);  // a datagram
       } else if (from != 0) {                     // else of no packet: netlink, unix
         counters_.count_unmatched(copy.len);

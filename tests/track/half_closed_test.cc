@@ -319,6 +319,25 @@ TEST_F(HalfClosed, what_another_connection_was_sent_is_not_its) {
   expect_read(3, 110, 210);
 }
 
+// Nothing tells that the end had sent its FIN before the capture.
+struct HalfClosedBefore : DeliveryScript {
+  void SetUp() override {
+    stack(100, skb(1), 500);
+    tracker.on(at(102), ready(kTcp));
+  }
+};
+
+TEST_F(HalfClosedBefore, what_is_read_in_part_is_a_guess) {
+  read(200, skb(1), 300);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
+  read(300, skb(1), 200);
+}
+
+TEST_F(HalfClosedBefore, what_is_read_at_once_is_none) {
+  read(200, skb(1), 500);
+  EXPECT_EQ(leg(1).confidence, Confidence::exact);
+}
+
 // No copy tells where a splice begins.
 TEST_F(HalfClosed, its_first_bytes_may_be_spliced) {
   come(100, skb(2), 1000);

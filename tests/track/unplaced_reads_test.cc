@@ -395,6 +395,20 @@ TEST_F(UnplacedReadsBeforeNothing, may_be_told_by_a_splice_that_finds_the_end) {
   expect_read(3, 610, 620);
 }
 
+// As recv() does; not who asks for no bytes.
+TEST_F(UnplacedReadsBeforeNothing, may_be_told_by_who_finds_the_end) {
+  splice(500, 400);
+  enter(600);
+  tracker.on(reader(605), TcpRcvSpaceAdjust{kSocket, 0});
+  recv_length(610, 0);
+  exit(620, 0);
+  EXPECT_TRUE(packets.packets.empty());
+  enter(700);
+  recv_length(710, 0);
+  exit(720, 0);
+  for (const std::uint64_t id : {1U, 2U, 3U}) expect_read(id, 510, 520);
+}
+
 // Of the first segment the gap left its tcp_probe and its sk_data_ready.
 struct UnplacedReadsFromWithinASegment : UnplacedReadsBeforeNothing {
   void SetUp() override {
@@ -413,6 +427,16 @@ TEST_F(UnplacedReadsFromWithinASegment, that_came_in_its_place) {
   read_all();
   for (const std::uint64_t id : {1U, 2U, 3U}) expect_read(id, 510, 520);
   expect_aligned(true);
+}
+
+// By a call of before it, whose copy names no skb that is known.
+TEST_F(UnplacedReadsFromWithinASegment, that_was_read_before_anything_told_of_its_reader) {
+  tracker.on(at(51), ready(kTcp));
+  tracker.on(reader(60), SkbCopyDatagramIovec{kUnknown, 100});
+  arrive(100, skb(1), 100);
+  read(200, skb(1), 100);
+  expect_read(1, 210, 230);
+  EXPECT_EQ(leg(1).confidence, Confidence::inferred);
 }
 
 TEST_F(UnplacedReadsFromWithinASegment, that_may_have_come_too_early) {
