@@ -242,6 +242,7 @@ void PacketTracker::on(const EventHeader& header, const ConsumeSkb& event) {
   if (received) leg->freed = header.time;
   if (leg == nullptr) {
     ++unknown_ends_;
+    if (event.location) sender_.freed_unknown(header.cpu, *event.location);
     const bool may_be_read = in_task(header) && event.location.has_value();
     if (may_be_read && places_.at(*event.location) == FreePlace::datagram) {
       delivery_.read_another(header);

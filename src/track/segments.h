@@ -49,6 +49,9 @@ class Segments {
   // The packet was freed before it was sent, there: its segments follow at once, if it is software
   // GSO.
   void expect(const EventHeader& header, LiveLeg& leg, std::optional<std::uint64_t> location);
+  // An skb that nobody knows was freed there. Where the next packet is cut there, too, so was that
+  // one, which was queued before the capture: its segments come first, and nobody knows how many.
+  void freed_unknown(CpuId id, std::uint64_t location) { cpu(id).unknown_freed_at = location; }
   // qdisc_enqueue of a packet that is gone: then a qdisc has cut it.
   void queued_in_pieces(const EventHeader& header, SkbAddr address);
   // Anything else is queued: pieces that were thrown away have been told of.
@@ -79,6 +82,9 @@ class Segments {
   struct Cpu {
     Waiting waiting;
     LastCut cut[2];
+    std::uint64_t unknown_freed_at = 0;  // since it sent a segment last; 0: none was
+    bool behind_unknown = false;         // what it cuts now, until it has sent a segment of that
+    bool sends = false;
   };
   // Of a device.
   struct Qdisc {

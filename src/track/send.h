@@ -71,6 +71,7 @@ class Sender {
   std::optional<FlowId> thrown_away(const EventHeader& header, const KfreeSkb& event) {
     return segments_.thrown_away(header, event);
   }
+  void freed_unknown(CpuId id, std::uint64_t location) { segments_.freed_unknown(id, location); }
   // A received skb that is freed now is a clone that a tap got of what is sent here.
   bool is_tapped(const EventHeader& header) {
     return sees_taps_ && cpu(header.cpu).next[level(header)].get() != nullptr;

@@ -137,4 +137,23 @@ PacketLog track_packets_without(const std::filesystem::path& capture, const IsMi
   return tracking.finish();
 }
 
+PacketLog track_packets_behind(const std::filesystem::path& capture, std::size_t events) {
+  Tracking tracking(capture, {});
+  stream::Merge merge = tracking.trace().events();
+  RawEvent event;
+  for (std::size_t number = 0; merge.next(event); ++number) {
+    if (number >= events) tracking.events.dispatch(event);
+  }
+  return tracking.finish();
+}
+
+std::size_t count_events(const std::filesystem::path& capture) {
+  const auto trace = stream::Trace::open(capture);
+  if (!trace) throw std::runtime_error(trace.error().message);
+  stream::Merge merge = trace->events();
+  std::size_t number = 0;
+  for (RawEvent event; merge.next(event);) ++number;
+  return number;
+}
+
 }  // namespace skbtrail::test

@@ -70,6 +70,25 @@ class Segments : public SendScript {
   }
 };
 
+// Queued before the capture, it is cut in the same breath: which segments are the known one's?
+TEST_F(Segments, of_what_is_cut_behind_an_unknown_one_are_a_guess) {
+  constexpr std::uint64_t kCuts = 0x1000, kElsewhere = 0x2000;
+  Nanoseconds time = 100;
+  const auto cut = [&](std::uint64_t unknown_freed_at, SkbAddr packet) {
+    queue(time, packet, kHeaders + 2 * kFull);
+    tracker.on(at(time + 10), ConsumeSkb{skb(9), unknown_freed_at});
+    tracker.on(at(time + 20), ConsumeSkb{packet, kCuts});
+    send(time + 30, skb(11), kFull);
+    send(time + 40, skb(12), kFull);
+    time += 100;
+  };
+  cut(kCuts, skb(1));
+  cut(kElsewhere, skb(2));
+  EXPECT_EQ(sent(skb(1)).segments, 2U);
+  EXPECT_EQ(sent(skb(1)).confidence, track::Confidence::inferred);
+  EXPECT_EQ(sent(skb(2)).confidence, track::Confidence::exact);
+}
+
 TEST_F(Segments, software_gso_ends_when_the_segments_bytes_add_up) {
   // 66 bytes of headers, 4 segments of 1448 bytes exactly: no short last one.
   queue(100, skb(1), kHeaders + 4 * kFull);
