@@ -1,7 +1,6 @@
 #include "track/segments.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace skbtrail::track {
 namespace {
@@ -103,7 +102,7 @@ bool waits_at(DeviceId device, const LiveLeg* leg) {
 LiveLeg* Segments::take(const EventHeader& header, const Skb& skb) {
   Cpu& own = cpu(header.cpu);
   own.unknown_freed_at = 0;
-  own.sends = true;
+  own.behind_unknown = false;
   Next next = earlier(next_of(in_qdiscs_, skb), next_of(own.waiting, skb));
   for (Cpu& other : cpus_) {
     if (next.leg != nullptr) break;
@@ -167,7 +166,6 @@ void Segments::has_all(LiveLeg& leg) {
 void Segments::expect(const EventHeader& header, LiveLeg& leg,
                       std::optional<std::uint64_t> location) {
   Cpu& own = cpu(header.cpu);
-  if (std::exchange(own.sends, false)) own.behind_unknown = false;
   if (location && *location == own.unknown_freed_at) own.behind_unknown = true;
   if (own.behind_unknown) leg.infer();
   wait(header, own.waiting, leg, kSegmentWait);

@@ -83,8 +83,7 @@ class Segments {
     Waiting waiting;
     LastCut cut[2];
     std::uint64_t unknown_freed_at = 0;  // since it sent a segment last; 0: none was
-    bool behind_unknown = false;         // what it cuts now, until it has sent a segment of that
-    bool sends = false;
+    bool behind_unknown = false;         // what it cuts now, until it sends a segment
   };
   // Of a device.
   struct Qdisc {

@@ -120,6 +120,7 @@ PacketLog track_packets(const std::filesystem::path& capture, std::span<const Ab
   cli::run_events(tracking.trace(), {&tracking.events}, facts);
   PacketLog log = tracking.finish();
   log.missing = facts.missing;
+  log.events = facts.events;
   log.lossless = facts.lossless() && facts.damage.empty();
   return log;
 }
@@ -135,25 +136,6 @@ PacketLog track_packets_without(const std::filesystem::path& capture, const IsMi
     if (!is_missed(name, number++)) tracking.events.dispatch(event);
   }
   return tracking.finish();
-}
-
-PacketLog track_packets_behind(const std::filesystem::path& capture, std::size_t events) {
-  Tracking tracking(capture, {});
-  stream::Merge merge = tracking.trace().events();
-  RawEvent event;
-  for (std::size_t number = 0; merge.next(event); ++number) {
-    if (number >= events) tracking.events.dispatch(event);
-  }
-  return tracking.finish();
-}
-
-std::size_t count_events(const std::filesystem::path& capture) {
-  const auto trace = stream::Trace::open(capture);
-  if (!trace) throw std::runtime_error(trace.error().message);
-  stream::Merge merge = trace->events();
-  std::size_t number = 0;
-  for (RawEvent event; merge.next(event);) ++number;
-  return number;
 }
 
 }  // namespace skbtrail::test

@@ -33,6 +33,7 @@ struct PacketLog {
   track::DeliveryCounters delivery_counters;
   std::vector<std::string> missing;  // events the tracker asks for and the capture does not have
   bool lossless = true;
+  std::uint64_t events = 0;  // of the capture; by track_packets()
 
   std::string device(const track::Leg& leg) const { return std::string(devices->name(leg.device)); }
 };
@@ -54,8 +55,5 @@ PacketLog track_packets(const std::filesystem::path& capture, std::span<const Ab
 using IsMissed = std::function<bool(const std::string& event, std::size_t number)>;
 // As if the kernel had left those events out of a capture that is complete.
 PacketLog track_packets_without(const std::filesystem::path& capture, const IsMissed& is_missed);
-// As if the recorder had been switched on behind so many events.
-PacketLog track_packets_behind(const std::filesystem::path& capture, std::size_t events);
-std::size_t count_events(const std::filesystem::path& capture);
 
 }  // namespace skbtrail::test

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <map>
 #include <random>
-#include <set>
 
 #include "support/files.h"
+#include "support/once.h"
 #include "support/oracle.h"
 #include "support/packet_log.h"
 
@@ -51,80 +51,84 @@ bool was_sent_so(const Leg& whole, const Leg& part) {
   return whole.outcome == part.outcome;
 }
 
-using IsSo = bool (*)(const Leg& whole, const Leg& part);
+bool is_doubtful(const Leg& whole, const Leg& part) {
+  return whole.birth == part.birth && !is_certain(whole);
+}
+
+bool was_born_so(const Leg& whole, const Leg& part) {
+  return whole.birth == part.birth;
+}
 
 // The legs of one direction, by address: many have the same.
-class Legs {
- public:
-  Legs(const PacketLog& log, LegDirection direction) {
-    for (const LoggedPacket& packet : log.packets) {
-      for (const Leg& leg : packet.legs) {
-        if (leg.direction != direction) continue;
-        legs_.emplace(leg.skbaddr, &leg);
-        births_.emplace(leg.birth, leg.skbaddr);
-        if (!is_certain(leg)) doubtful_.emplace(leg.birth, leg.skbaddr);
-      }
+using Legs = std::multimap<SkbAddr, const Leg*>;
+
+Legs legs_of(const PacketLog& log, LegDirection direction) {
+  Legs legs;
+  for (const LoggedPacket& packet : log.packets) {
+    for (const Leg& leg : packet.legs) {
+      if (leg.direction == direction) legs.emplace(leg.skbaddr, &leg);
     }
   }
-  auto begin() const { return legs_.begin(); }
-  auto end() const { return legs_.end(); }
-  // Nothing certain is known of it.
-  bool is_doubtful(const Leg& leg) const { return doubtful_.contains({leg.birth, leg.skbaddr}); }
-  bool has_born(const Leg& leg) const { return births_.contains({leg.birth, leg.skbaddr}); }
-  bool has(const Leg& part, IsSo is_so) const {
-    const auto [from, to] = legs_.equal_range(part.skbaddr);
-    return std::any_of(from, to, [&](const auto& each) { return is_so(*each.second, part); });
+  return legs;
+}
+
+using IsSo = bool (*)(const Leg& whole, const Leg& part);
+
+bool has(const Legs& whole, const Leg& part, IsSo is_so) {
+  const auto [from, to] = whole.equal_range(part.skbaddr);
+  return std::any_of(from, to, [&](const auto& each) { return is_so(*each.second, part); });
+}
+
+// A capture, and what is left of it behind some of its events.
+struct Parts {
+  explicit Parts(const std::filesystem::path& capture) : whole(track_packets(capture)) {
+    if (!whole.lossless) return;
+    std::mt19937_64 random(whole.events);
+    for (int i = 0; i < kStarts; ++i) {
+      const std::size_t start = 1 + random() % (whole.events - 1);
+      std::size_t number = 0;
+      starts[start] = track_packets_without(
+          capture, [&](const std::string&, std::size_t) { return number++ < start; });
+    }
   }
 
- private:
-  std::multimap<SkbAddr, const Leg*> legs_;
-  std::set<std::pair<Nanoseconds, SkbAddr>> births_, doubtful_;
+  PacketLog whole;
+  std::map<std::size_t, PacketLog> starts;
 };
 
 class StartAnywhere : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
-  // Compares what `is_asked` of each part with the whole capture. How many were compared.
+  // Compares what `is_asked` of each part with the whole capture.
   template <class IsAsked>
-  std::size_t compare(const PacketLog& whole, LegDirection direction, IsSo is_so,
-                      IsAsked is_asked) {
-    const Legs all(whole, direction);
-    const std::size_t events = count_events(GetParam());
-    std::mt19937_64 random(events);
+  void compare(LegDirection direction, IsSo is_so, IsAsked is_asked) const {
+    const Parts& parts = once<Parts>(GetParam());
+    if (parts.starts.empty()) GTEST_SKIP() << "who reads events one by one is told of no loss";
+    const Legs whole = legs_of(parts.whole, direction);
     std::size_t compared = 0;
-    for (int i = 0; i < kStarts; ++i) {
-      const std::size_t start = 1 + random() % (events - 1);
-      const PacketLog part = track_packets_behind(GetParam(), start);
-      for (const auto& [address, leg] : Legs(part, direction)) {
-        if (!is_certain(*leg) || !is_asked(all, *leg)) continue;
-        const bool agrees = all.has(*leg, is_so);
-        if (!agrees && all.is_doubtful(*leg)) continue;
+    for (const auto& [start, part] : parts.starts) {
+      for (const auto& [address, leg] : legs_of(part, direction)) {
+        if (!is_certain(*leg) || !is_asked(whole, *leg)) continue;
+        const bool agrees = has(whole, *leg, is_so);
+        if (!agrees && has(whole, *leg, is_doubtful)) continue;
         ++compared;
         EXPECT_TRUE(agrees) << fmt::format("behind {} events: {:x} of {} bytes, born {}", start,
                                            static_cast<std::uint64_t>(address), leg->len,
                                            leg->birth);
       }
     }
-    return compared;
+    fmt::print("{} compared\n", compared);
   }
 };
 
 TEST_P(StartAnywhere, what_is_delivered_for_certain_is_so_in_the_whole_capture) {
-  const PacketLog whole = track_packets(GetParam());
-  if (!whole.lossless) GTEST_SKIP() << "only the whole capture is read with what was lost of it";
-  const std::size_t compared =
-      compare(whole, LegDirection::rx, was_read_so,
-              [](const Legs&, const Leg& leg) { return leg.outcome == Outcome::delivered; });
-  fmt::print("{} deliveries compared\n", compared);
+  compare(LegDirection::rx, was_read_so,
+          [](const Legs&, const Leg& leg) { return leg.outcome == Outcome::delivered; });
 }
 
 // What was half on its way may lack its first stages, and has another birth.
 TEST_P(StartAnywhere, what_was_sent_for_certain_was_so_in_the_whole_capture) {
-  const PacketLog whole = track_packets(GetParam());
-  if (!whole.lossless) GTEST_SKIP() << "only the whole capture is read with what was lost of it";
-  const std::size_t compared =
-      compare(whole, LegDirection::tx, was_sent_so,
-              [](const Legs& all, const Leg& leg) { return all.has_born(leg); });
-  fmt::print("{} sent compared\n", compared);
+  compare(LegDirection::tx, was_sent_so,
+          [](const Legs& whole, const Leg& leg) { return has(whole, leg, was_born_so); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Captures, StartAnywhere, ::testing::ValuesIn(captures()),
