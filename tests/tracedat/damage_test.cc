@@ -11,7 +11,8 @@
 //
 // SKBTRAIL_DAMAGE=full (./dev test damage) does what takes hours: every capture in tests/data,
 // every prefix at a page boundary, 4,096 random cuts of each and at least 20,000 flips. Else the
-// captures share ten thousand flips: more captures take no longer.
+// captures share ten thousand flips: more captures take no longer. Of a large one most of the walks
+// are then of a quarter, the one that the damage lies in; what it says of the file it says anyway.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -80,9 +81,15 @@ std::ostream& operator<<(std::ostream& out, const Tally& tally) {
              << tally.longest << " s, peak " << peak_kilobytes() / 1024 << " MB";
 }
 
-Analysis try_one(const Bytes& bytes, const Analysis& whole, Tally& tally) {
+// What is walked of a capture, and what that says of the undamaged one.
+struct Part {
+  stream::ReadOptions options;
+  Analysis undamaged;
+};
+
+Analysis try_one(const Bytes& bytes, const Part& part, Tally& tally) {
   const double before = cpu_seconds();
-  const Analysis analysis = analyse(bytes);
+  const Analysis analysis = analyse(bytes, part.options);
   tally.longest = std::max(tally.longest, cpu_seconds() - before);
   ++tally.runs;
   if (analysis.error) {
@@ -97,46 +104,123 @@ Analysis try_one(const Bytes& bytes, const Analysis& whole, Tally& tally) {
     ++tally.told;
     return analysis;
   }
-  ++(analysis.figures == whole.figures ? tally.same : tally.other);
+  ++(analysis.figures == part.undamaged.figures ? tally.same : tally.other);
   return analysis;
+}
+
+// Bytes of a CPU that are read together: a page, or a block of them that are compressed.
+struct Stretch {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  Nanoseconds time = 0;  // of its first page
+};
+
+std::uint64_t load_u64(std::span<const std::uint8_t> bytes) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
+}
+
+// In the order in which they lie in the CPU's data, which begins at `at`.
+void add_stretches(const Reader& reader, const Buffer& buffer, const CpuData& cpu, std::size_t at,
+                   std::vector<Stretch>& stretches) {
+  const auto source = reader.pages(buffer, cpu);
+  const std::size_t first = at;
+  if (cpu.compression != Compression::none) at += sizeof(std::uint32_t);  // how many blocks
+  for (ring::PageRun run = source->next(false); !run.bytes.empty(); run = source->next(false)) {
+    if (cpu.compression == Compression::none) {
+      for (std::size_t page = 0; page < run.bytes.size(); page += buffer.page_size) {
+        const Nanoseconds time = reader.time_scale()(load_u64(run.bytes.subspan(page)));
+        stretches.push_back({at, at += buffer.page_size, time});
+      }
+    } else {
+      std::uint32_t size = 0;
+      std::memcpy(&size, cpu.stored.data() + (at - first), sizeof size);
+      const Nanoseconds time = reader.time_scale()(load_u64(run.bytes));
+      stretches.push_back({at, at += 2 * sizeof size + size, time});
+    }
+  }
 }
 
 class Damage : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
-  Damage() : bytes_(test::as_bytes(test::read_file(GetParam()))), whole_(analyse(bytes_)) {}
+  Damage() : bytes_(test::as_bytes(test::read_file(GetParam()))) {
+    parts_.push_back({{}, analyse(bytes_)});
+    const auto reader = Reader::parse(bytes_, "whole");
+    for (const Buffer& buffer : reader->buffers()) {
+      for (const CpuData& cpu : buffer.cpus) {
+        const auto begin = static_cast<std::size_t>(cpu.stored.data() - bytes_.data());
+        cpus_.push_back({begin, begin + cpu.stored.size()});
+        add_stretches(*reader, buffer, cpu, begin, stretches_);
+      }
+    }
+    if (!full() && stretches_.size() >= kLeastStretches) add_quarters();
+  }
   Bytes prefix(std::size_t size) const {
     return {bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size)};
   }
 
   // Of the CPU whose data `at` lies in: how many bytes of it follow; 0 when it lies elsewhere.
   std::size_t cpu_data_behind(std::size_t at) const {
-    const auto reader = Reader::parse(bytes_, "whole");
-    for (const Buffer& buffer : reader->buffers()) {
-      for (const CpuData& cpu : buffer.cpus) {
-        const auto begin = static_cast<std::size_t>(cpu.stored.data() - bytes_.data());
-        if (at >= begin && at < begin + cpu.stored.size()) return begin + cpu.stored.size() - at;
-      }
+    for (const auto& [begin, end] : cpus_) {
+      if (at >= begin && at < end) return end - at;
     }
     return 0;
   }
 
+  const Part& all() const { return parts_.front(); }
+  const Analysis& whole() const { return all().undamaged; }
+  // What is to be walked when `at` is damaged: the whole capture each seventh time; else the
+  // quarter it lies in, or when it lies in none, each in its turn.
+  const Part& part(std::size_t round, std::size_t at) const {
+    if (parts_.size() == 1 || round % 7 == 6) return all();
+    for (const Stretch& stretch : stretches_) {
+      if (at < stretch.begin || at >= stretch.end) continue;
+      std::size_t quarter = 1;
+      while (quarter < 4 && stretch.time > parts_[quarter].options.to->time) ++quarter;
+      return parts_[quarter];
+    }
+    return parts_[1 + round / 4 % 4];
+  }
+
   const Bytes bytes_;
-  const Analysis whole_;
   Tally tally_;
+
+ private:
+  static constexpr std::size_t kLeastStretches = 8;
+
+  void add_quarters() {
+    std::vector<Nanoseconds> times;
+    for (const Stretch& stretch : stretches_) times.push_back(stretch.time);
+    std::ranges::sort(times);
+    for (std::size_t quarter = 0; quarter < 4; ++quarter) {
+      stream::ReadOptions options;
+      if (quarter > 0) options.from = {times[times.size() * quarter / 4]};
+      if (quarter < 3) options.to = {times[times.size() * (quarter + 1) / 4]};
+      parts_.push_back({options, analyse(bytes_, options)});
+      EXPECT_GT(parts_.back().undamaged.events, 0U);
+      EXPECT_THAT(parts_.back().undamaged.damage, IsEmpty());
+    }
+  }
+
+  std::vector<std::pair<std::size_t, std::size_t>> cpus_;  // where their data begins and ends
+  std::vector<Stretch> stretches_;
+  std::vector<Part> parts_;  // the whole, and its quarters if it is large
 };
 
 TEST_P(Damage, every_prefix_is_refused_or_told) {
-  ASSERT_FALSE(whole_.error);
-  ASSERT_THAT(whole_.damage, IsEmpty());
+  ASSERT_FALSE(whole().error);
+  ASSERT_THAT(whole().damage, IsEmpty());
   std::mt19937 random(4096);
   std::vector<std::size_t> sizes;
   for (std::size_t size = 0; size < bytes_.size(); size += 4096) sizes.push_back(size);
   for (int i = 0; i < (full() ? 4096 : 64); ++i) sizes.push_back(random() % bytes_.size());
-  for (const std::size_t size : sizes) {
-    SCOPED_TRACE("cut to " + std::to_string(size));
-    const Analysis cut = try_one(prefix(size), whole_, tally_);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    SCOPED_TRACE("cut to " + std::to_string(sizes[i]));
+    const Part& part = this->part(i, sizes[i]);
+    const Analysis cut = try_one(prefix(sizes[i]), part, tally_);
     // trace-cmd ends a file with the section of its descriptions, which nobody needs.
-    ASSERT_TRUE(cut.error || !cut.damage.empty() || cut.figures == whole_.figures);
+    ASSERT_TRUE(cut.error || !cut.damage.empty() || cut.figures == part.undamaged.figures);
   }
   EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
   std::cout << GetParam().filename() << " cuts: " << tally_ << "\n";
@@ -155,13 +239,14 @@ TEST_P(Damage, any_flipped_bit_is_survived) {
     const auto mask = static_cast<std::uint8_t>(1U << random() % 8);
     SCOPED_TRACE("bit " + std::to_string(mask) + " of byte " + std::to_string(at));
     bytes[at] ^= mask;
-    const Analysis damaged = try_one(bytes, whole_, tally_);
+    const Part& part = this->part(round, at);
+    const Analysis damaged = try_one(bytes, part, tally_);
     bytes[at] ^= mask;
     // A buffer with another clock than the rest is not read, and the report says so.
     const bool told =
-        damaged.error || !damaged.damage.empty() || damaged.left_out != whole_.left_out;
+        damaged.error || !damaged.damage.empty() || damaged.left_out != part.undamaged.left_out;
     if (!told && cpu_data_behind(at) == 0) {
-      ASSERT_EQ(damaged.events, whole_.events) << "outside of the pages, and nothing said";
+      ASSERT_EQ(damaged.events, part.undamaged.events) << "outside of the pages, and nothing said";
     }
   }
   EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
@@ -183,7 +268,7 @@ TEST_P(Damage, overwritten_words_are_survived) {
       std::memcpy(&bytes[random() % (bytes.size() / 4) * 4], &value, sizeof value);
     }
     SCOPED_TRACE("round " + std::to_string(round));
-    try_one(bytes, whole_, tally_);
+    try_one(bytes, all(), tally_);
   }
   EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
   std::cout << GetParam().filename() << " words: " << tally_ << "\n";
@@ -196,13 +281,13 @@ TEST_P(Damage, zeroed_pages_and_noise_are_survived) {
     Bytes bytes = bytes_;
     std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), 4096, std::uint8_t{0});
     SCOPED_TRACE("page at " + std::to_string(at));
-    const Analysis zeroed = try_one(bytes, whole_, tally_);
+    const Analysis zeroed = try_one(bytes, all(), tally_);
     // A CPU's last page might as well be padding.
     if (!zeroed.error && zeroed.damage.empty() && cpu_data_behind(at) != 4096) {
-      EXPECT_EQ(zeroed.events, whole_.events);
+      EXPECT_EQ(zeroed.events, whole().events);
     }
     for (std::size_t i = at; i < at + 4096; ++i) bytes[i] = static_cast<std::uint8_t>(random());
-    try_one(bytes, whole_, tally_);
+    try_one(bytes, all(), tally_);
   }
   EXPECT_LT(tally_.longest, 2.0);  // seconds of CPU
   std::cout << GetParam().filename() << " pages: " << tally_ << "\n";
