@@ -73,13 +73,17 @@ void add_segment(LiveLeg& leg, const Segments::Skb& skb) {
   leg.tx.all_segments_seen = skb.len < leg.tx.first_segment_len || all_seen(leg);
 }
 
+// Can one more of `len` bytes be of that packet, however long the headers are?
+bool has_room(const LiveLeg& leg, std::uint32_t len) {
+  return leg.tx.segment_bytes + len <= leg.tx.last_len + std::uint64_t{leg.segments} * kMostHeaders;
+}
+
 // May a packet whose equal segments add up, perhaps by chance, have one more of `len` bytes?
 bool may_go_on(const LiveLeg& leg, std::uint32_t len) {
   if (number_of_segments(leg) != 0) return false;
   const std::uint64_t sum = leg.tx.segment_bytes + len;
   if (len < leg.tx.first_segment_len) return headers_add_up(sum, leg.tx.last_len, leg.segments + 1);
-  return len == leg.tx.first_segment_len &&
-         sum <= leg.tx.last_len + std::uint64_t{leg.segments} * kMostHeaders;
+  return len == leg.tx.first_segment_len && has_room(leg, len);
 }
 
 // None is longer than the first, and only the last is shorter.
@@ -150,6 +154,13 @@ Segments::Next Segments::next_of(Waiting& waiting, const Skb& skb) {
     }
     if (leg->tx.all_segments_seen && (at + 1 != waiting.end() || !may_go_on(*leg, skb.len))) {
       at = waiting.erase(at);
+      continue;
+    }
+    // It has had others', of a packet from before the capture: its own did not add up behind them.
+    if (leg->segments > 0 && !has_room(*leg, skb.len)) {
+      leg->infer();
+      at = waiting.erase(at);
+      has_all(*leg);
       continue;
     }
     return {leg, &waiting, at, out_of_order};

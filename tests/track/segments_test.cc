@@ -89,6 +89,36 @@ TEST_F(Segments, of_what_is_cut_behind_an_unknown_one_are_a_guess) {
   EXPECT_EQ(sent(skb(2)).confidence, track::Confidence::exact);
 }
 
+// With those of the unknown one its own do not add up, and it must not take all that follow.
+TEST_F(Segments, behind_those_of_an_unknown_one_are_of_the_next_packet) {
+  constexpr std::uint64_t kCuts = 0x1000;
+  constexpr std::uint32_t kUnknown = 2, kOwn = 13;
+  Nanoseconds time = 130;
+  // To a device that cannot gather, which keeps them for a while.
+  const auto send_some = [&](std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      start(time += 10, skb(11 + i), kHeaders + kFull);
+      xmit(time + 1, skb(11 + i), 0, kHeaders + kFull);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) consume(time += 10, skb(11 + i));
+  };
+  queue(100, skb(1), kHeaders + kOwn * kFull);
+  tracker.on(at(110), ConsumeSkb{skb(9), kCuts});
+  tracker.on(at(120), ConsumeSkb{skb(1), kCuts});
+  send_some(kUnknown + kOwn);
+  for (std::uint64_t packet = 2; packet < 5; ++packet) {
+    queue(time += 10, skb(packet), kHeaders + 2 * kFull);
+    tracker.on(at(time += 10), ConsumeSkb{skb(packet), kCuts});
+    send_some(2);
+  }
+  EXPECT_EQ(sent(skb(1)).confidence, track::Confidence::inferred);
+  for (std::uint64_t packet = 2; packet < 5; ++packet) {
+    EXPECT_EQ(sent(skb(packet)).segments, 2U) << packet;
+    EXPECT_EQ(sent(skb(packet)).outcome, Outcome::transmitted) << packet;
+    EXPECT_EQ(sent(skb(packet)).confidence, track::Confidence::exact) << packet;
+  }
+}
+
 TEST_F(Segments, software_gso_ends_when_the_segments_bytes_add_up) {
   // 66 bytes of headers, 4 segments of 1448 bytes exactly: no short last one.
   queue(100, skb(1), kHeaders + 4 * kFull);
