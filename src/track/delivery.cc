@@ -350,7 +350,7 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
   Task& task = this->task(header);
   if (task.adjustments == 0) task.copied_first = true;
   task.woken_early_at = 0;  // it went on without sleeping
-  if (leg != nullptr) leg->rx.copied = true;
+  const bool first = leg != nullptr && !std::exchange(leg->rx.copied, true);
   // An skb that was read may be anybody's by now: a copy of TCP's own is named right behind it
   // (tcp_recvmsg_locked(), net/ipv4/tcp.c, 5.4 to 6.18), but for MPTCP's.
   const bool will_be_named = sees_space_adjusts_ && task.in_call && !reads_.is_mptcp_here();
@@ -360,8 +360,8 @@ void Delivery::copied(const EventHeader& header, const SkbCopyDatagramIovec& eve
   } else if (!will_be_named) {
     socket = reads_.socket_of_read(event.skbaddr);
   }
-  task.copies.push_back(
-      {taking(task, header), static_cast<std::uint32_t>(event.len), event.skbaddr, leg, socket});
+  task.copies.push_back({taking(task, header), static_cast<std::uint32_t>(event.len), event.skbaddr,
+                         leg, socket, first});
   const bool at_once = !(task.in_call || reads_.sockets_told());
   if (at_once || task.copies.size() >= kMaxPendingCopies) {
     task.peeking ? forget_peeked(task) : commit(task, 0);
@@ -546,6 +546,12 @@ void Delivery::commit(Task& task, std::uint64_t key) {
 void Delivery::pop_bytes(Socket& socket, Task& task, const PendingCopy& copy) {
   LiveLeg* named = copy.leg.get();
   const bool is_unread = named != nullptr && named->rx.has_data && !named->rx.delivered;
+  // It was taken for read, and its bytes are read only now: those were another's, which the queue
+  // lacked.
+  if (copy.first && named != nullptr && named->rx.delivered) [[unlikely]] {
+    named->infer();
+    socket.doubtful = true;
+  }
   const std::uint64_t left =
       socket.bytes.copy(copy.skbaddr, is_unread ? named : nullptr, copy.len, read_);
   if (left > 0) counters_.count_unmatched(left);

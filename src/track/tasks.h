@@ -54,6 +54,7 @@ struct PendingCopy {
   SkbAddr skbaddr{};
   LegRef leg;                // whose address it was, when that was known
   std::uint64_t socket = 0;  // of that leg; 0 when unknown
+  bool first = false;        // that names the leg
 };
 
 struct Task {

@@ -53,6 +53,24 @@ TEST_F(PacketDelivery, what_others_read_at_the_address_of_what_was_read_is_not_t
   EXPECT_EQ(tracker.delivery_counters().unmatched_bytes, 0U);
 }
 
+// Of an skb before them nothing is known, and its bytes were taken for theirs: their own copies
+// come one later.
+TEST_F(PacketDelivery, what_is_named_once_it_was_taken_for_read_was_not_read_for_certain) {
+  read(50, skb(9), 100);
+  arrive(100, skb(1), 100);
+  read(150, skb(1), 100);
+  for (std::uint64_t i = 2; i <= 4; ++i) arrive(100 * i, skb(i), 100);
+  enter(600);
+  for (const std::uint64_t i : {9, 2, 3}) copy(600 + 10 * static_cast<Nanoseconds>(i), skb(i), 100);
+  recv_length(700, 300);
+  exit(710, 300);
+  tracker.finish();
+  EXPECT_EQ(leg(1).confidence, track::Confidence::exact);
+  for (const std::uint64_t id : {2, 3, 4}) {
+    EXPECT_EQ(leg(id).confidence, track::Confidence::inferred) << id;
+  }
+}
+
 TEST_F(PacketDelivery, a_peek_delivers_nothing) {
   constexpr std::uint32_t kPeek = 2;
   arrive(100, skb(1), 100);
